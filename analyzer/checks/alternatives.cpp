@@ -1,0 +1,96 @@
+#include "checks/alternatives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace wheelvet {
+namespace {
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string group_by_rule(const Run& run, const RootView& view) {
+  std::size_t package = run.scene.files[view.root->file].package;
+  if (package == none) return {};
+  std::string name = normalised_name(run.scene.packages[package].facts->name);
+  for (const AlternativesRule& rule : run.scene.rules->alternatives) {
+    if (rule.package != name) continue;
+    for (const std::string& pattern : rule.roots) {
+      if (matches(pattern, view.path)) return fmt::format("{} of {}, by {}", rule.roots.front(),
+                                                          rule.package, rule.by);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string without_variant(std::string_view path) {
+  static constexpr std::array<std::string_view, 8> tokens = {"sm_",  "sm",    "cuda_", "cuda",
+                                                             "cu",   "rocm_", "rocm",  "gfx"};
+  std::string out;
+  for (std::size_t at = 0; at < path.size();) {
+    bool at_start = at == 0 || !std::isalnum(static_cast<unsigned char>(path[at - 1]));
+    std::size_t next = at;
+    for (std::string_view token : tokens) {
+      std::string_view rest = path.substr(at);
+      bool here = at_start && rest.starts_with(token) && rest.size() > token.size() &&
+                  digit(rest[token.size()]);
+      if (!here) continue;
+      next = at + token.size();
+      while (next < path.size() && digit(path[next])) ++next;
+      if (next < path.size() && (path[next] == 'a' || path[next] == 'f')) ++next;
+      out += std::string(token) + "#";
+      break;
+    }
+    if (next == at) out += path[next++];
+    at = next;
+  }
+  return out;
+}
+
+std::vector<std::string> alternative_groups(const Run& run, const std::vector<RootView>& roots) {
+  std::map<std::string, int> siblings;
+  for (const RootView& view : roots) ++siblings[without_variant(view.path)];
+  std::vector<std::string> groups;
+  for (const RootView& view : roots) {
+    std::string group = group_by_rule(run, view);
+    std::string pattern = without_variant(view.path);
+    if (group.empty() && pattern != view.path && siblings[pattern] > 1) {
+      group = fmt::format("{}, by their names", pattern);
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+void excuse_alternatives(const std::vector<RootView>& roots,
+                         const std::vector<std::string>& groups, std::vector<Finding>& findings) {
+  std::map<std::string, std::string> group_of;
+  std::set<std::string> failing;
+  for (std::size_t i = 0; i < roots.size(); ++i) group_of[roots[i].path] = groups[i];
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::error) {
+      failing.insert(finding.roots.begin(), finding.roots.end());
+    }
+  }
+  std::set<std::string> served;  // groups of which one loads
+  for (const auto& [path, group] : group_of) {
+    if (!group.empty() && !failing.contains(path)) served.insert(group);
+  }
+  for (Finding& finding : findings) {
+    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
+                   std::all_of(finding.roots.begin(), finding.roots.end(), [&](const auto& root) {
+                     return served.contains(group_of[root]);
+                   });
+    if (!excused) continue;
+    finding.severity = Severity::note;
+    finding.alternative = true;
+  }
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,135 @@
+// Imports that no loaded library exports.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "checks/checks.h"
+#include "link/demangle.h"
+#include "link/near_miss.h"
+
+namespace wheelvet {
+namespace {
+
+// A missing import before it is folded into a finding.
+struct Missing {
+  std::string symbol;
+  std::string version;
+  std::set<std::string> objects;
+  std::set<std::string> roots;
+};
+
+std::map<std::string, Missing> collect(const Run& run, const std::vector<RootView>& roots) {
+  std::map<std::string, Missing> all;
+  for (const RootView& view : roots) {
+    for (const Binding* binding : view.unbound) {
+      if (binding->outcome != Outcome::missing) continue;
+      const PlannedObject& object = view.object(binding->object);
+      const ElfFacts* elf = elf_of(run.scene, object);
+      std::string symbol(elf->symbols.name(binding->symbol));
+      Missing& missing = all[symbol + "@" + binding->version];
+      missing.symbol = symbol;
+      missing.version = binding->version;
+      missing.objects.insert(object.name);
+      missing.roots.insert(view.path);
+    }
+  }
+  return all;
+}
+
+// The package that should have exported the name: the owner of its best near miss, else the package
+// whose import the roots go through.
+std::string provider_of(const Run& run, const std::vector<Resemblance>& resemblances) {
+  if (resemblances.empty()) return {};
+  return owner_of(run, resemblances.front().file);
+}
+
+std::string package_of_object(const Run& run, const std::string& path) {
+  auto file = run.scene.by_path.find(path);
+  return file == run.scene.by_path.end() ? path : owner_of(run, file->second);
+}
+
+// What the reader is told about one group of missing names.
+void explain(const Run& run, Finding& finding, const std::string& provider, bool string_abi) {
+  std::string importer = finding.objects.empty()
+                             ? std::string("the importing package")
+                             : package_of_object(run, finding.objects.front());
+  std::size_t count = finding.symbols.size();
+  std::string names = count == 1 ? "a symbol" : fmt::format("{} symbols", count);
+  bool same_package = provider == importer;
+  if (string_abi) {
+    finding.title = fmt::format("{} and {} are built with different string ABIs: {} not exported",
+                                importer, provider, names);
+    finding.cause = "the two sides spell std::string differently in their symbols "
+                    "(_GLIBCXX_USE_CXX11_ABI)";
+    finding.fix = fmt::format("a build of {} with the C++11 ABI setting of {}", importer, provider);
+    return;
+  }
+  if (provider.empty()) {
+    finding.title = fmt::format("{} imports {} that no loaded library exports", importer, names);
+    finding.cause = "no input exports anything of that name";
+    finding.fix = "give the package that exports it with --with, or another release of one of the two";
+    return;
+  }
+  finding.title = same_package
+                      ? fmt::format("{} imports {} that its own libraries do not export to it",
+                                    importer, names)
+                      : fmt::format("{} imports {} that {} does not export", importer, names, provider);
+  bool hidden = std::all_of(finding.symbols.begin(), finding.symbols.end(), [](const auto& symbol) {
+    return !symbol.near_misses.empty() && symbol.near_misses.front().symbol == symbol.symbol;
+  });
+  if (hidden) {
+    finding.cause = "the name is defined, but where this load does not look";
+    finding.fix = "load the library that defines it first with RTLD_GLOBAL, or link against it";
+    return;
+  }
+  finding.cause = fmt::format("{} was built against other declarations than those of {}", importer,
+                              provider);
+  finding.fix = fmt::format("a build of {} made for {}, or the release of {} that it was built for",
+                            importer, provider, provider.substr(0, provider.find(' ')));
+}
+
+}  // namespace
+
+std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& roots) {
+  std::map<std::string, Missing> all = collect(run, roots);
+  std::set<std::string> names;
+  for (const auto& [key, missing] : all) names.insert(missing.symbol);
+  if (names.empty()) return {};
+  std::map<std::string, std::vector<Resemblance>> resemblances = find_resemblances(run.scene, names);
+
+  // A name without a relative goes with those of the same importer that have one: the reason is most
+  // likely the same, and the reader sees each name's own evidence.
+  std::map<std::string, std::string> provider_by_importer;
+  for (const auto& [key, missing] : all) {
+    std::string provider = provider_of(run, resemblances[missing.symbol]);
+    if (!provider.empty()) {
+      provider_by_importer.emplace(package_of_object(run, *missing.objects.begin()), provider);
+    }
+  }
+  FindingSet found;
+  std::map<Finding*, std::pair<std::string, bool>> groups;
+  for (const auto& [key, missing] : all) {
+    const std::vector<Resemblance>& near = resemblances[missing.symbol];
+    std::string importer = package_of_object(run, *missing.objects.begin());
+    std::string provider = provider_of(run, near);
+    if (provider.empty() && provider_by_importer.contains(importer)) {
+      provider = provider_by_importer[importer];
+    }
+    bool string_abi = !near.empty() && near.front().string_abi;
+    Finding& finding = found.at(importer + "\n" + provider, string_abi ? "ABI-001" : "SYM-001",
+                                Severity::error);
+    groups[&finding] = {provider, string_abi};
+    SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
+    evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
+    for (const Resemblance& each : near) evidence.near_misses.push_back(each.near_miss);
+    finding.symbols.push_back(std::move(evidence));
+    for (const std::string& object : missing.objects) add_once(finding.objects, object);
+    for (const std::string& root : missing.roots) add_once(finding.roots, root);
+  }
+  for (const auto& [finding, group] : groups) explain(run, *finding, group.first, group.second);
+  return found.take();
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,70 @@
+// The rules: functions from a run to findings. They read no files and throw nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "link/link.h"
+#include "link/scene.h"
+#include "wheelvet/facts.h"
+#include "wheelvet/finding.h"
+#include "wheelvet/input.h"
+
+namespace wheelvet {
+
+/// Everything a rule may look at.
+struct Run {
+  const std::vector<Input>& inputs;
+  const Facts& facts;
+  const Scene& scene;
+  const Links& links;
+};
+
+/// One root with all that its load touches: its own closure and what was imported before it.
+struct RootView {
+  const LinkedRoot* root = nullptr;
+  std::string path;
+  std::vector<std::size_t> objects;        ///< indices into root->link.plan.objects
+  std::vector<const Binding*> unbound;     ///< missing and undecided imports of those objects
+  std::vector<const VersionMismatch*> mismatches;
+
+  const PlannedObject& object(std::size_t index) const { return root->link.plan.objects[index]; }
+};
+
+std::vector<RootView> view_roots(const Run& run);
+
+/// Collects findings by a key, so that what fails for one reason is one finding.
+class FindingSet {
+ public:
+  /// The finding for a key, made with this id and severity when it is new.
+  Finding& at(const std::string& key, const std::string& id, Severity severity);
+  std::vector<Finding> take();
+
+ private:
+  std::map<std::string, Finding> findings_;
+};
+
+/// Adds a text once, keeping the order of arrival.
+void add_once(std::vector<std::string>& list, const std::string& text);
+
+std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots);
+std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& roots);
+std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>& roots);
+std::vector<Finding> check_archives(const Run& run);
+std::vector<Finding> check_files(const Run& run);
+
+/// All families, sorted: errors first, then by id and title.
+std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);
+
+/// "torch 2.10.0" of the package that a file of the scene belongs to, or the input's label.
+std::string owner_of(const Run& run, std::size_t file);
+
+/// The command or sentence that supplies a library: from the tables in rules/ alone.
+std::string supply_advice(const Scene& scene, const PlannedObject& object);
+
+/// The manylinux policy that an input's tags promise; null when they promise none.
+const PolicyRule* promised_policy(const Run& run, std::size_t input);
+
+}  // namespace wheelvet

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "checks/checks.h"
+#include "facts/metadata.h"
+
+namespace wheelvet {
+namespace {
+
+// The machine part of a platform tag.
+std::string_view arch_of(std::uint16_t machine) { return machine == 183 ? "aarch64" : "x86_64"; }
+
+std::string_view platform_of(std::string_view tag) {
+  return tag.substr(tag.find_last_of('-') + 1);
+}
+
+const PolicyRule* policy_of(const Rules& rules, std::string_view platform, std::string_view arch) {
+  if (!platform.ends_with(arch)) return nullptr;
+  std::string_view name = platform.substr(0, platform.size() - arch.size());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  const PolicyRule* lower = nullptr;  // the next lower policy, for tags that have no list (PEP 600)
+  for (const PolicyRule& policy : rules.policies) {
+    if (policy.arch != arch) continue;
+    bool named = policy.name == name || std::find(policy.aliases.begin(), policy.aliases.end(),
+                                                  name) != policy.aliases.end();
+    if (named) return &policy;
+    constexpr std::string_view family = "manylinux_";
+    if (!name.starts_with(family) || !policy.name.starts_with(family)) continue;
+    auto dotted = [](std::string text) {
+      std::replace(text.begin(), text.end(), '_', '.');
+      return text;
+    };
+    std::string wanted = dotted(std::string(name.substr(family.size())));
+    std::string have = dotted(policy.name.substr(family.size()));
+    if (compare_versions(have, wanted) > 0) continue;
+    if (!lower || compare_versions(dotted(lower->name.substr(family.size())), have) < 0) {
+      lower = &policy;
+    }
+  }
+  return lower;
+}
+
+}  // namespace
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case Severity::note: return "note";
+    case Severity::warning: return "warning";
+    case Severity::error: return "error";
+  }
+  return "";
+}
+
+Finding& FindingSet::at(const std::string& key, const std::string& id, Severity severity) {
+  auto [place, fresh] = findings_.try_emplace(id + "\n" + key);
+  if (fresh) {
+    place->second.id = id;
+    place->second.severity = severity;
+  }
+  return place->second;
+}
+
+std::vector<Finding> FindingSet::take() {
+  std::vector<Finding> out;
+  for (auto& [key, finding] : findings_) out.push_back(std::move(finding));
+  findings_.clear();
+  return out;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+std::vector<RootView> view_roots(const Run& run) {
+  std::vector<RootView> views;
+  for (const LinkedRoot& root : run.links.roots) {
+    RootView view;
+    view.root = &root;
+    view.path = run.scene.files[root.file].facts->path;
+    std::set<std::size_t> objects;
+    for (const Load& load : root.link.plan.loads) {
+      if (!load.optional) objects.insert(load.scope.begin(), load.scope.end());
+    }
+    view.objects.assign(objects.begin(), objects.end());
+    const Link* links[] = {
+        &run.links.imports.at(fmt::format("{}", fmt::join(root.imports, ","))), &root.link};
+    for (const Link* link : links) {
+      for (const Binding& binding : link->bindings) {
+        bool unbound =
+            binding.outcome == Outcome::missing || binding.outcome == Outcome::undecided;
+        if (unbound && objects.contains(binding.object)) view.unbound.push_back(&binding);
+      }
+      for (const VersionMismatch& mismatch : link->mismatches) {
+        if (objects.contains(mismatch.object)) view.mismatches.push_back(&mismatch);
+      }
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::string owner_of(const Run& run, std::size_t file) {
+  const SceneFile& of = run.scene.files[file];
+  if (of.package == none) return run.inputs[of.input].label;
+  const PackageFacts& package = *run.scene.packages[of.package].facts;
+  return fmt::format("{} {}", package.name, package.version);
+}
+
+std::string supply_advice(const Scene& scene, const PlannedObject& object) {
+  const std::string& soname = object.names.front();
+  std::string_view distro = distro_package(soname);
+  if (object.library != none) {
+    const LibraryRule& rule = scene.rules->libraries[object.library];
+    if (rule.kind == "driver") return "comes with the NVIDIA driver";
+    if (!rule.pip.empty()) return fmt::format("pip install {}", rule.pip.front());
+    if (!rule.apt.empty()) return fmt::format("system package {} (Debian's name)", rule.apt);
+  }
+  if (!distro.empty()) return fmt::format("system package {} (Debian's name)", distro);
+  return {};
+}
+
+const PolicyRule* promised_policy(const Run& run, std::size_t input) {
+  std::vector<std::string> tags = read_wheel_name(run.inputs[input].label).tags;
+  if (tags.empty()) {
+    for (const PackageFacts& package : run.facts.inputs[input].packages) {
+      tags.insert(tags.end(), package.tags.begin(), package.tags.end());
+    }
+  }
+  const PolicyRule* lowest = nullptr;
+  for (const std::string& tag : tags) {
+    const PolicyRule* policy =
+        policy_of(*run.scene.rules, platform_of(tag), arch_of(run.scene.machine));
+    auto rank = [&](const PolicyRule* rule) { return rule - run.scene.rules->policies.data(); };
+    if (policy && (!lowest || rank(policy) < rank(lowest))) lowest = policy;
+  }
+  return lowest;
+}
+
+std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots) {
+  std::vector<Finding> all;
+  for (std::vector<Finding> family :
+       {check_archives(run), check_files(run), check_libraries(run, roots),
+        check_symbols(run, roots), check_versions(run, roots)}) {
+    std::move(family.begin(), family.end(), std::back_inserter(all));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return std::tie(a.id, a.title) < std::tie(b.id, b.title);
+  });
+  return all;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,22 @@
+// One function per command. Each returns its exit code.
+#pragma once
+
+#include <string>
+
+#include "cli/options.h"
+
+namespace wheelvet::cli {
+
+int run_check(const Options& options);
+int run_inspect(const Options& options);
+int run_stub(const Options& options);
+int run_rules(const Options& options);
+int run_schema(const Options& options);
+
+/// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be written.
+void write_output(const Options& options, const std::string& text);
+
+/// True when the output may be coloured.
+bool use_color(const Options& options);
+
+}  // namespace wheelvet::cli

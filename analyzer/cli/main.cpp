@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <exception>
+
+#include "cli/commands.h"
+#include "report/render.h"
+#include "wheelvet/problem.h"
+
+namespace {
+
+using namespace wheelvet;
+
+enum ExitCode { wrong_usage = 2, unanswered = 3, internal = 4 };
+
+int dispatch(const cli::Options& options) {
+  switch (options.command) {
+    case cli::Command::check: return cli::run_check(options);
+    case cli::Command::inspect: return cli::run_inspect(options);
+    case cli::Command::stub: return cli::run_stub(options);
+    case cli::Command::rules: return cli::run_rules(options);
+    case cli::Command::schema: return cli::run_schema(options);
+    case cli::Command::none: break;
+  }
+  return wrong_usage;
+}
+
+int report_error(const cli::Options& options, const Problem& problem, int code) {
+  if (options.format == "json") {
+    fmt::print("{}", render_json_error(problem, code));
+  }
+  fmt::print(stderr, "wheelvet: {}\n", to_line(problem));
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, told as such
+  int early = -1;
+  cli::Options options = cli::read_options(argc, argv, early);
+  if (early >= 0) return early;
+  try {
+    return dispatch(options);
+  } catch (const WrongUsage& error) {
+    return report_error(options, {{}, {}, {}, std::nullopt, error.what()}, wrong_usage);
+  } catch (const Unreadable& error) {
+    return report_error(options, error.problem(), unanswered);
+  } catch (const std::exception& error) {
+    std::string reason = fmt::format("internal error: {}", error.what());
+    return report_error(options, {{}, {}, {}, std::nullopt, reason}, internal);
+  }
+}

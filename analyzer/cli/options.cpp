@@ -1,0 +1,130 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "report/version.h"
+
+namespace wheelvet::cli {
+namespace {
+
+void add_output(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  app.add_option("-o,--output", options.output, "write to FILE instead of standard output")
+      ->type_name("FILE");
+  app.add_option("--color", options.color, "auto (default), always or never; NO_COLOR is honoured")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  app.add_flag("-q,--quiet", options.quiet, "the verdict line only");
+  app.add_flag("-v,--verbose", options.verbose, "everything: notes, every symbol, load plans");
+}
+
+void add_check(CLI::App& app, Options& options) {
+  CLI::App* check = app.add_subcommand("check", "will every module load, and if not, why not");
+  check->add_option("TARGET", options.targets, "wheel, stub wheel, folder or shared object")
+      ->required()
+      ->type_name("");
+  check->add_option("--with", options.providers,
+                    "what is taken to be there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->take_all();
+  check->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t (default: the tags')")
+      ->type_name("X.Y[t]");
+  check->add_option("--import", options.imports, "import this module first for every root")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  check->add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  check->add_flag("--strict", options.strict, "assumptions and stub wheels are unanswered questions (exit 3)");
+  check->add_flag("--plans", options.plans, "keep the load plans in JSON (text: -v)");
+  check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")->type_name("N");
+  check->add_flag("--stats", options.stats, "time and bytes per stage");
+  add_output(*check, options);
+  check->footer(
+      "Examples:\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
+      "  wheelvet check ./site-packages --format json -o report.json\n"
+      "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
+      "  3 a question could not be answered, 4 internal error.");
+  check->callback([&options] { options.command = Command::check; });
+}
+
+void add_inspect(CLI::App& app, Options& options) {
+  CLI::App* inspect = app.add_subcommand("inspect", "the facts: needs, exports, versions, paths");
+  inspect->add_option("TARGET", options.targets, "wheel, folder or shared object")
+      ->required()
+      ->type_name("");
+  CLI::Option* imports =
+      inspect->add_flag("--imports", options.list_imports, "list imported symbols");
+  inspect->add_flag("--exports", options.list_exports, "list exported symbols")->excludes(imports);
+  inspect->add_option("--match", options.symbols,
+                      "only symbols whose mangled or demangled name contains this")
+      ->type_name("TEXT");
+  inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
+  add_output(*inspect, options);
+  inspect->footer(
+      "Examples:\n"
+      "  wheelvet inspect torch-2.10.0-*.whl\n"
+      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check");
+  inspect->callback([&options] { options.command = Command::inspect; });
+}
+
+void add_stub(CLI::App& app, Options& options) {
+  CLI::App* stub = app.add_subcommand("stub", "a small wheel that holds only the loader's tables");
+  stub->add_option("WHEEL", options.targets, "the wheel")->required()->expected(1)->type_name("");
+  stub->add_option("-o,--output", options.output, "the stub wheel to write")->required()->type_name("OUT");
+  stub->footer(
+      "Examples:\n"
+      "  wheelvet stub torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl -o stubs/\n"
+      "  wheelvet check mine.whl --with stubs/torch-2.10.0-*.whl");
+  stub->callback([&options] { options.command = Command::stub; });
+}
+
+void add_documents(CLI::App& app, Options& options) {
+  CLI::App* rules = app.add_subcommand("rules", "the catalogue: what each finding means");
+  rules->add_option("ID", options.targets, "show one entry, such as SYM-001")->type_name("");
+  rules->add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
+  rules->callback([&options] { options.command = Command::rules; });
+  CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
+  schema->add_option("NAME", options.targets, "report, load-plan or inspect")->type_name("");
+  schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
+  schema->callback([&options] { options.command = Command::schema; });
+}
+
+}  // namespace
+
+Options read_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app("wheelvet says before installation whether the native modules of a Python wheel will "
+               "import.",
+               "wheelvet");
+  app.set_version_flag("--version", std::string("wheelvet ") + program_version());
+  app.require_subcommand(1);
+  add_check(app, options);
+  add_inspect(app, options);
+  add_stub(app, options);
+  add_documents(app, options);
+  app.footer(
+      "Examples:\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
+      "  wheelvet inspect torch-2.10.0-*.whl\n"
+      "`wheelvet COMMAND --help` tells more.");
+  exit_code = -1;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return options;
+}
+
+}  // namespace wheelvet::cli

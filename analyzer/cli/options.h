@@ -1,0 +1,32 @@
+// What was typed, as one plain structure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wheelvet::cli {
+
+enum class Command { none, check, inspect, stub, rules, schema };
+
+struct Options {
+  Command command = Command::none;
+  std::vector<std::string> targets;  ///< positional arguments of any command
+  std::vector<std::string> providers;
+  std::vector<std::string> imports;
+  std::string python;
+  std::string format = "text";  ///< text or json
+  std::string output;           ///< file, empty for standard output
+  std::string color = "auto";
+  std::string fail_on = "error";
+  std::string symbols;  ///< inspect: pattern for --imports and --exports
+  bool list_imports = false, list_exports = false, headers = false;
+  bool quiet = false, stats = false, strict = false, plans = false;
+  int verbose = 0;
+  unsigned jobs = 0;
+};
+
+/// Parses the command line. When it asks for help or the version, or makes no sense, the text is
+/// printed and `exit_code` is set to 0 or 2; otherwise `exit_code` is -1.
+Options read_options(int argc, char** argv, int& exit_code);
+
+}  // namespace wheelvet::cli

@@ -1,0 +1,51 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet::cli {
+namespace {
+
+void write_all(std::FILE* file, const std::string& name, const std::string& text) {
+  bool ok = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int error = errno;
+  ok = std::fflush(file) == 0 && ok;
+  if (!ok) {
+    throw Unreadable(Problem{name, {}, {}, std::nullopt,
+                             "could not be written: " + std::generic_category().message(error)});
+  }
+}
+
+}  // namespace
+
+void write_output(const Options& options, const std::string& text) {
+  if (options.output.empty()) {
+    write_all(stdout, "standard output", text);
+    return;
+  }
+  std::FILE* file = std::fopen(options.output.c_str(), "wb");
+  if (!file) {
+    throw Unreadable(Problem{options.output, {}, {}, std::nullopt,
+                             "could not be opened: " + std::generic_category().message(errno)});
+  }
+  try {
+    write_all(file, options.output, text);
+  } catch (...) {
+    std::fclose(file);
+    throw;
+  }
+  std::fclose(file);
+}
+
+bool use_color(const Options& options) {
+  if (options.color != "auto") return options.color == "always";
+  const char* refused = std::getenv("NO_COLOR");
+  return options.output.empty() && !(refused && *refused) && ::isatty(STDOUT_FILENO);
+}
+
+}  // namespace wheelvet::cli

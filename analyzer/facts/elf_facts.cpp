@@ -1,0 +1,476 @@
+#include "facts/elf_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/elf_layout.h"
+#include "facts/elf_stub.h"
+
+namespace wheelvet {
+namespace {
+
+// More versions than an index can name (15 bits) are no file a linker made.
+constexpr std::size_t max_versions = 1u << 15;
+constexpr std::uint64_t relocations_per_read = 1u << 16;
+
+struct Reader {
+  const FileView& file;
+  ElfLayout layout;
+  std::vector<Elf64_Dyn> dynamic;
+  std::vector<FileRange> tables;
+
+  std::optional<std::uint64_t> value(std::int64_t tag) const { return dynamic_value(dynamic, tag); }
+
+  // Where a table starts, and how many bytes of its segment are left. Unreadable when the address is
+  // outside every segment.
+  std::optional<FileRange> table(std::int64_t tag, std::string_view field) const {
+    std::optional<std::uint64_t> address = value(tag);
+    if (!address) return std::nullopt;
+    std::optional<FileRange> range = at_address(layout, *address);
+    if (!range) {
+      throw Unreadable(field, std::nullopt,
+                       fmt::format("address {:#x} lies in no PT_LOAD", *address));
+    }
+    return range;
+  }
+
+  std::vector<std::uint8_t> copy(const FileRange& from, std::uint64_t size,
+                                 std::string_view field) const {
+    if (size > from.size) throw Unreadable(field, from.offset, "ends after its segment");
+    Bytes bytes = file.bytes(from.offset, size);
+    return {bytes.begin(), bytes.end()};
+  }
+
+  // How many bytes from a table's start are sure to be its own: up to the next table.
+  std::uint64_t undisputed(const FileRange& from) const {
+    std::uint64_t size = from.size;
+    for (const FileRange& range : tables) {
+      if (range.offset == from.offset) size = std::min(size, range.size);
+    }
+    return size;
+  }
+};
+
+// The records of a version table. Its size is stated nowhere: the bytes up to the next table are read
+// at once, and a record that lies elsewhere is read by itself.
+struct VersionTable {
+  const Reader& in;
+  FileRange range;
+  std::string_view field;
+  std::vector<std::uint8_t> window;
+
+  VersionTable(const Reader& reader, const FileRange& table, std::string_view name)
+      : in(reader), range(table), field(name) {
+    constexpr std::uint64_t usual = 1u << 20;
+    window = in.copy(range, std::min(in.undisputed(range), usual), field);
+  }
+
+  template <class Record>
+  Record at(std::uint64_t offset) const {
+    if (fits(offset, sizeof(Record), window.size())) return load<Record>(window, offset, field);
+    if (!fits(offset, sizeof(Record), range.size)) {
+      throw Unreadable(field, range.offset + offset, "record ends after its segment");
+    }
+    return load<Record>(in.file.bytes(range.offset + offset, sizeof(Record)), 0, field);
+  }
+};
+
+std::uint8_t relocation_use(std::uint16_t machine, std::uint32_t type) {
+  if (machine == EM_X86_64) {
+    switch (type) {
+      case R_X86_64_JUMP_SLOT: return used_by_plt;
+      case R_X86_64_COPY: return used_by_copy;
+      case R_X86_64_DTPMOD64:
+      case R_X86_64_DTPOFF64:
+      case R_X86_64_TPOFF64:
+      case R_X86_64_TLSDESC: return used_by_tls;
+      case R_X86_64_NONE:
+      case R_X86_64_RELATIVE:
+      case R_X86_64_RELATIVE64:
+      case R_X86_64_IRELATIVE: return used_by_none;
+      default: return used_by_data;
+    }
+  }
+  switch (type) {
+    case R_AARCH64_JUMP_SLOT: return used_by_plt;
+    case R_AARCH64_COPY: return used_by_copy;
+    case R_AARCH64_TLS_DTPMOD:
+    case R_AARCH64_TLS_DTPREL:
+    case R_AARCH64_TLS_TPREL:
+    case R_AARCH64_TLSDESC: return used_by_tls;
+    case R_AARCH64_NONE:
+    case R_AARCH64_RELATIVE:
+    case R_AARCH64_IRELATIVE: return used_by_none;
+    default: return used_by_data;
+  }
+}
+
+void note_use(std::vector<std::uint8_t>& uses, std::uint64_t limit, std::uint32_t index,
+              std::uint8_t use, std::uint64_t offset) {
+  if (index == 0 || use == used_by_none) return;
+  if (index >= limit) {
+    throw Unreadable("relocation", offset,
+                     fmt::format("names symbol {}, but at most {} fit in the table's segment",
+                                 index, limit));
+  }
+  if (index >= uses.size()) uses.resize(index + 1);
+  uses[index] = static_cast<std::uint8_t>(uses[index] | use);
+}
+
+// One relocation table, in pieces, so that nothing of its size is ever allocated.
+template <class Entry>
+void read_relocation_table(const Reader& in, const FileRange& table, std::uint64_t size,
+                           std::uint64_t symbol_limit, std::vector<std::uint8_t>& uses) {
+  std::uint64_t count = size / sizeof(Entry);
+  for (std::uint64_t first = 0; first < count; first += relocations_per_read) {
+    std::uint64_t n = std::min(relocations_per_read, count - first);
+    std::uint64_t offset = table.offset + first * sizeof(Entry);
+    Bytes bytes = in.file.bytes(offset, n * sizeof(Entry));
+    for (std::uint64_t i = 0; i < n; ++i) {
+      auto entry = load<Entry>(bytes, i * sizeof(Entry), "relocation");
+      auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
+      auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(entry.r_info));
+      note_use(uses, symbol_limit, symbol, relocation_use(in.layout.header.e_machine, type),
+               offset + i * sizeof(Entry));
+    }
+  }
+}
+
+// A RelocationUse set per symbol, as long as the highest index referred to. DT_RELR holds no symbols.
+std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbol_limit) {
+  struct Table {
+    std::int64_t address, size;
+    bool with_addend;
+    const char* name;
+  };
+  bool plt_with_addend = in.value(DT_PLTREL).value_or(DT_RELA) != DT_REL;
+  const Table tables[] = {{DT_RELA, DT_RELASZ, true, "DT_RELA"},
+                          {DT_REL, DT_RELSZ, false, "DT_REL"},
+                          {DT_JMPREL, DT_PLTRELSZ, plt_with_addend, "DT_JMPREL"}};
+  std::vector<std::uint8_t> uses;
+  for (const Table& table : tables) {
+    std::uint64_t size = in.value(table.size).value_or(0);
+    if (size == 0) continue;
+    std::optional<FileRange> range = in.table(table.address, table.name);
+    if (!range) continue;
+    if (size > range->size) throw Unreadable(table.name, range->offset, "ends after its segment");
+    if (table.with_addend) {
+      read_relocation_table<Elf64_Rela>(in, *range, size, symbol_limit, uses);
+    } else {
+      read_relocation_table<Elf64_Rel>(in, *range, size, symbol_limit, uses);
+    }
+  }
+  return uses;
+}
+
+// DT_GNU_HASH: four words, bloom filter, buckets, then a chain word per symbol from `symoffset` on.
+// Its size is not stated anywhere: the chain of the highest bucket ends it.
+std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_count) {
+  std::optional<FileRange> table = in.table(DT_GNU_HASH, "DT_GNU_HASH");
+  if (!table) return {};
+  constexpr const char* field = "DT_GNU_HASH";
+  std::vector<std::uint8_t> head = in.copy(*table, 16, field);
+  std::uint64_t buckets = load<std::uint32_t>(head, 0, field);
+  std::uint64_t first_symbol = load<std::uint32_t>(head, 4, field);
+  std::uint64_t bloom_words = load<std::uint32_t>(head, 8, field);
+  std::uint64_t chains_at = 16 + bloom_words * 8 + buckets * 4;
+  std::vector<std::uint8_t> bytes = in.copy(*table, chains_at, field);
+  std::uint64_t highest = 0;
+  for (std::uint64_t i = 0; i < buckets; ++i) {
+    highest = std::max<std::uint64_t>(
+        highest, load<std::uint32_t>(bytes, 16 + bloom_words * 8 + i * 4, field));
+  }
+  if (highest < first_symbol) {
+    symbol_count = std::max(symbol_count, first_symbol);
+    return bytes;
+  }
+  if (highest - first_symbol >= table->size / 4) {
+    throw Unreadable(field, table->offset, "a chain starts after its segment");
+  }
+  std::uint64_t first_end = chains_at + (highest - first_symbol + 1) * 4;
+  bytes = in.copy(*table, std::max(first_end, in.undisputed(*table)), field);
+  for (std::uint64_t at = first_end - 4;; at += 4) {
+    if (at + 4 > bytes.size()) {  // past the start of the next table, as the loader would go on
+      std::uint64_t more = std::min<std::uint64_t>(table->size, std::uint64_t{bytes.size()} * 2);
+      bytes = in.copy(*table, std::max(more, at + 4), field);
+    }
+    if (load<std::uint32_t>(bytes, at, field) & 1) {
+      bytes.resize(at + 4);
+      symbol_count = std::max(symbol_count, first_symbol + (at - chains_at) / 4 + 1);
+      return bytes;
+    }
+  }
+}
+
+std::vector<std::uint8_t> read_sysv_hash(const Reader& in, std::uint64_t& symbol_count) {
+  std::optional<FileRange> table = in.table(DT_HASH, "DT_HASH");
+  if (!table) return {};
+  std::vector<std::uint8_t> head = in.copy(*table, 8, "DT_HASH");
+  std::uint64_t buckets = load<std::uint32_t>(head, 0, "DT_HASH");
+  std::uint64_t chains = load<std::uint32_t>(head, 4, "DT_HASH");
+  symbol_count = std::max(symbol_count, chains);
+  return in.copy(*table, 8 + 4 * (buckets + chains), "DT_HASH");
+}
+
+std::vector<std::uint8_t> read_strings(const Reader& in) {
+  std::optional<FileRange> table = in.table(DT_STRTAB, "DT_STRTAB");
+  if (!table) return {0};
+  std::vector<std::uint8_t> bytes = in.copy(*table, in.value(DT_STRSZ).value_or(0), "DT_STRTAB");
+  if (bytes.empty() || bytes.back() != 0) bytes.push_back(0);
+  return bytes;
+}
+
+void check_names(const SymbolTable& table, const FileRange& at) {
+  for (std::size_t i = 0; i < table.count; ++i) {
+    auto entry = load<Elf64_Sym>(table.symbols, i * sizeof(Elf64_Sym), "DT_SYMTAB");
+    if (entry.st_name >= table.strings.size()) {
+      throw Unreadable("st_name", at.offset + i * sizeof(Elf64_Sym),
+                       fmt::format("symbol {}: name starts after the string table", i));
+    }
+  }
+}
+
+SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub) {
+  SymbolTable table;
+  table.strings = read_strings(in);
+  std::optional<FileRange> symbols = in.table(DT_SYMTAB, "DT_SYMTAB");
+  if (!symbols) return table;
+  std::uint64_t limit = symbols->size / sizeof(Elf64_Sym);
+  std::uint64_t count = 0;
+  table.gnu_hash = read_gnu_hash(in, count);
+  table.sysv_hash = read_sysv_hash(in, count);
+  table.relocations = stub ? std::move(stub->relocations) : read_relocations(in, limit);
+  count = std::max<std::uint64_t>(count, table.relocations.size());
+  if (count > limit) {
+    throw Unreadable("DT_SYMTAB", symbols->offset,
+                     fmt::format("{} symbols are referred to, {} fit in the segment", count, limit));
+  }
+  table.count = static_cast<std::size_t>(count);
+  table.relocations.resize(table.count);
+  table.symbols = in.copy(*symbols, count * sizeof(Elf64_Sym), "DT_SYMTAB");
+  if (auto versions = in.table(DT_VERSYM, "DT_VERSYM")) {
+    table.versions = in.copy(*versions, count * sizeof(Elf64_Versym), "DT_VERSYM");
+  }
+  check_names(table, *symbols);
+  return table;
+}
+
+std::string name_in(const SymbolTable& table, std::uint64_t offset, std::string_view field) {
+  return std::string(string_at(table.strings, offset, field));
+}
+
+// A chain of version records. The loader goes by the `next` fields, which only lead forward, and not
+// by the counts (glibc elf/dl-version.c).
+template <class Record, class Each>
+void each_record(const VersionTable& table, std::uint64_t at, Each&& each) {
+  for (std::uint64_t next = 1; next != 0; at += next) {
+    next = each(table.at<Record>(at), at);
+  }
+}
+
+void read_version_needs(const Reader& in, ElfFacts& facts) {
+  std::optional<FileRange> range = in.table(DT_VERNEED, "DT_VERNEED");
+  if (!range) return;
+  VersionTable table(in, *range, "DT_VERNEED");
+  std::size_t total = 0;
+  each_record<Elf64_Verneed>(table, 0, [&](const Elf64_Verneed& need, std::uint64_t at) {
+    if (need.vn_version != VER_NEED_CURRENT) {
+      throw Unreadable("vn_version", range->offset + at, "is not 1");
+    }
+    VersionNeed& out = facts.version_needs.emplace_back();
+    out.file = name_in(facts.symbols, need.vn_file, "vn_file");
+    each_record<Elf64_Vernaux>(
+        table, at + need.vn_aux, [&](const Elf64_Vernaux& aux, std::uint64_t aux_at) {
+          if (++total > max_versions) {
+            throw Unreadable("Vernaux", range->offset + aux_at, "more than 32768 versions");
+          }
+          out.versions.push_back({name_in(facts.symbols, aux.vna_name, "vna_name"), aux.vna_hash,
+                                  aux.vna_other, (aux.vna_flags & VER_FLG_WEAK) != 0});
+          return std::uint64_t{aux.vna_next};
+        });
+    return std::uint64_t{need.vn_next};
+  });
+}
+
+void read_version_definitions(const Reader& in, ElfFacts& facts) {
+  std::optional<FileRange> range = in.table(DT_VERDEF, "DT_VERDEF");
+  if (!range) return;
+  VersionTable table(in, *range, "DT_VERDEF");
+  each_record<Elf64_Verdef>(table, 0, [&](const Elf64_Verdef& def, std::uint64_t at) {
+    if (def.vd_version != VER_DEF_CURRENT) {
+      throw Unreadable("vd_version", range->offset + at, "is not 1");
+    }
+    if (facts.version_definitions.size() >= max_versions) {
+      throw Unreadable("DT_VERDEF", range->offset + at, "more than 32768 versions");
+    }
+    auto aux = table.at<Elf64_Verdaux>(at + def.vd_aux);
+    facts.version_definitions.push_back({name_in(facts.symbols, aux.vda_name, "vda_name"),
+                                         def.vd_hash, def.vd_ndx,
+                                         (def.vd_flags & VER_FLG_BASE) != 0});
+    return std::uint64_t{def.vd_next};
+  });
+}
+
+void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
+  for (const Elf64_Dyn& entry : in.dynamic) {
+    if (entry.d_tag == DT_NEEDED) {
+      facts.needed.push_back(name_in(facts.symbols, entry.d_un.d_val, "DT_NEEDED"));
+    }
+  }
+  auto text = [&](std::int64_t tag, std::string_view field) -> std::optional<std::string> {
+    std::optional<std::uint64_t> offset = in.value(tag);
+    if (!offset) return std::nullopt;
+    return name_in(facts.symbols, *offset, field);
+  };
+  facts.soname = text(DT_SONAME, "DT_SONAME").value_or("");
+  facts.rpath = text(DT_RPATH, "DT_RPATH");
+  facts.runpath = text(DT_RUNPATH, "DT_RUNPATH");
+  facts.flags = in.value(DT_FLAGS).value_or(0);
+  facts.flags_1 = in.value(DT_FLAGS_1).value_or(0);
+  facts.symbolic = in.value(DT_SYMBOLIC).has_value() || (facts.flags & DF_SYMBOLIC) != 0;
+}
+
+std::string hex(Bytes bytes) {
+  std::string out;
+  for (std::uint8_t byte : bytes) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+// Notes (gABI, "Note Section"): a name, a type, a descriptor, each padded to the alignment.
+void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
+                       std::optional<StubNote>& stub) {
+  std::uint64_t pad = alignment == 8 ? 8 : 4;
+  auto padded = [&](std::uint64_t n) { return (n + pad - 1) / pad * pad; };
+  for (std::uint64_t at = 0; fits(at, sizeof(Elf64_Nhdr), bytes.size());) {
+    auto note = load<Elf64_Nhdr>(bytes, at, "note");
+    std::uint64_t name_at = at + sizeof note;
+    std::uint64_t desc_at = at + padded(sizeof note + note.n_namesz);
+    if (!fits(name_at, note.n_namesz, bytes.size()) ||
+        !fits(desc_at, note.n_descsz, bytes.size())) {
+      facts.oddities.emplace_back("a note ends after its segment");
+      return;
+    }
+    std::string_view name(reinterpret_cast<const char*>(bytes.data() + name_at), note.n_namesz);
+    name = name.substr(0, name.find('\0'));
+    Bytes desc = bytes.subspan(desc_at, note.n_descsz);
+    if (name == "GNU" && note.n_type == NT_GNU_BUILD_ID) facts.build_id = hex(desc);
+    // ELF_NOTE_DLOPEN_TYPE of the systemd "ELF dlopen metadata" specification.
+    if (name == "FDO" && note.n_type == 0x407c0c0a) {
+      std::string_view text(reinterpret_cast<const char*>(desc.data()), desc.size());
+      facts.dlopen_notes.emplace_back(text.substr(0, text.find('\0')));
+    }
+    if (name == stub_note_name && note.n_type == stub_note_type) stub = read_stub_note(desc);
+    at = desc_at + padded(note.n_descsz);
+  }
+}
+
+void read_segments(const Reader& in, ElfFacts& facts, std::optional<StubNote>& stub) {
+  for (const Elf64_Phdr& segment : in.layout.segments) {
+    if (segment.p_type != PT_NOTE) continue;
+    if (!fits(segment.p_offset, segment.p_filesz, in.file.size)) {
+      facts.oddities.emplace_back("PT_NOTE ends after the file");
+    } else if (segment.p_filesz <= max_stub_note_bytes) {
+      Bytes bytes = in.file.bytes(segment.p_offset, segment.p_filesz);
+      std::vector<std::uint8_t> own(bytes.begin(), bytes.end());
+      read_note_segment(own, segment.p_align, facts, stub);
+    }
+  }
+  const std::vector<Elf64_Phdr>& segments = stub ? stub->segments : in.layout.segments;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type == PT_GNU_STACK) facts.stack_flags = segment.p_flags;
+    if (segment.p_type == PT_TLS) {
+      facts.tls_size = segment.p_memsz;
+      facts.tls_alignment = segment.p_align;
+    }
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) && (segment.p_flags & PF_X)) {
+      facts.writable_code = true;
+    }
+  }
+}
+
+void note_oddities(const Reader& in, const FileRange& dynamic, ElfFacts& facts) {
+  for (const Elf64_Phdr& segment : in.layout.segments) {
+    if (segment.p_type == PT_DYNAMIC && segment.p_filesz != 0 &&
+        segment.p_offset != dynamic.offset) {
+      facts.oddities.emplace_back(
+          "PT_DYNAMIC's offset and address name different bytes: tools that go by the offset see "
+          "other needs than the loader");
+    }
+  }
+  for (std::int64_t tag : {DT_STRTAB, DT_SYMTAB, DT_SONAME, DT_RPATH, DT_RUNPATH, DT_STRSZ}) {
+    auto same = [&](const Elf64_Dyn& entry) { return entry.d_tag == tag; };
+    if (std::count_if(in.dynamic.begin(), in.dynamic.end(), same) > 1) {
+      facts.oddities.push_back(fmt::format(
+          "dynamic tag {:#x} stands more than once: the loader takes the last", tag));
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t sysv_hash(std::string_view name) {
+  std::uint32_t hash = 0;
+  for (char c : name) {
+    hash = (hash << 4) + static_cast<std::uint8_t>(c);
+    std::uint32_t high = hash & 0xf0000000u;
+    hash = (hash ^ (high >> 24)) & ~high;
+  }
+  return hash;
+}
+
+std::uint32_t gnu_hash(std::string_view name) {
+  std::uint32_t hash = 5381;
+  for (char c : name) hash = hash * 33 + static_cast<std::uint8_t>(c);
+  return hash;
+}
+
+std::string_view SymbolTable::name(std::size_t index) const {
+  std::uint32_t offset;
+  std::memcpy(&offset, symbols.data() + index * sizeof(Elf64_Sym), sizeof offset);
+  return reinterpret_cast<const char*>(strings.data() + offset);
+}
+
+Symbol SymbolTable::at(std::size_t index) const {
+  auto entry = load<Elf64_Sym>(symbols, index * sizeof(Elf64_Sym), "symbol");
+  Symbol symbol;
+  symbol.name = name(index);
+  symbol.value = entry.st_value;
+  symbol.size = entry.st_size;
+  symbol.section = entry.st_shndx;
+  symbol.binding = static_cast<std::uint8_t>(ELF64_ST_BIND(entry.st_info));
+  symbol.type = static_cast<std::uint8_t>(ELF64_ST_TYPE(entry.st_info));
+  symbol.visibility = static_cast<std::uint8_t>(ELF64_ST_VISIBILITY(entry.st_other));
+  symbol.relocations = relocations[index];
+  if (!versions.empty()) symbol.version = load<std::uint16_t>(versions, index * 2, "DT_VERSYM");
+  return symbol;
+}
+
+ElfFacts read_elf(const FileView& file) {
+  Reader in{file, read_layout(file), {}, {}};
+  ElfFacts facts;
+  facts.machine = in.layout.header.e_machine;
+  facts.type = in.layout.header.e_type;
+  facts.osabi = in.layout.header.e_ident[EI_OSABI];
+  facts.abi_version = in.layout.header.e_ident[EI_ABIVERSION];
+  facts.file_size = file.size;
+  std::optional<StubNote> stub;
+  read_segments(in, facts, stub);
+  if (stub) {
+    facts.from_stub = true;
+    facts.file_size = stub->original_size;
+  }
+  std::optional<FileRange> dynamic = dynamic_range(in.layout);
+  if (!dynamic) return facts;
+  Bytes bytes = file.bytes(dynamic->offset, dynamic->size);
+  in.dynamic = read_dynamic(bytes);
+  in.tables = table_ranges(in.layout, in.dynamic);
+  facts.symbols = read_symbols(in, stub);
+  read_strings_of_dynamic(in, facts);
+  read_version_needs(in, facts);
+  read_version_definitions(in, facts);
+  note_oddities(in, *dynamic, facts);
+  return facts;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,34 @@
+// The loader slice: a small valid ELF rebuilt from checked facts. Stub wheels hold it, bug reports can
+// carry it, and LIEF parses it instead of a file that nobody vetted.
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "facts/elf_layout.h"
+#include "wheelvet/facts.h"
+
+namespace wheelvet {
+
+inline constexpr const char* stub_note_name = "wheelvet";
+inline constexpr std::uint32_t stub_note_type = 1;
+inline constexpr std::uint64_t max_stub_note_bytes = 64u << 20;
+
+/// What a slice cannot hold in ELF's own structures.
+struct StubNote {
+  std::uint64_t original_size = 0;          ///< bytes
+  std::vector<Elf64_Phdr> segments;         ///< the original's program headers
+  std::vector<std::uint8_t> relocations;    ///< RelocationUse per symbol, instead of the entries
+};
+
+std::vector<std::uint8_t> write_stub_note(const StubNote& note);
+StubNote read_stub_note(Bytes desc);
+
+/// The slice of one file. `segments` are the original's program headers. Reading the slice gives equal
+/// facts.
+std::vector<std::uint8_t> write_slice(const ElfFacts& facts,
+                                      const std::vector<Elf64_Phdr>& segments);
+
+}  // namespace wheelvet

@@ -1,0 +1,136 @@
+#include "facts/metadata.h"
+
+#include <algorithm>
+#include <set>
+
+namespace wheelvet {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (;;) {
+    std::size_t end = text.find(at);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string normalised_name(std::string_view name) {
+  std::string out;
+  for (char c : lower(name)) {
+    bool separator = c == '-' || c == '_' || c == '.';
+    if (!separator) {
+      out += c;
+    } else if (out.empty() || out.back() != '-') {
+      out += '-';
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> read_headers(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  while (!text.empty()) {
+    std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (trimmed(line).empty()) break;
+    if (line.front() == ' ' || line.front() == '\t') {
+      if (!headers.empty()) headers.back().second += "\n" + std::string(trimmed(line));
+      continue;
+    }
+    std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    headers.emplace_back(lower(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+  }
+  return headers;
+}
+
+void add_metadata(std::string_view text, PackageFacts& package) {
+  for (auto& [name, value] : read_headers(text)) {
+    if (name == "name") package.name = value;
+    if (name == "version") package.version = value;
+    if (name == "requires-python") package.requires_python = value;
+    if (name == "requires-dist") package.requirements.push_back(value);
+  }
+}
+
+void add_wheel_file(std::string_view text, PackageFacts& package) {
+  package.tags.clear();
+  for (auto& [name, value] : read_headers(text)) {
+    if (name == "tag") package.tags.push_back(value);
+    if (name == "root-is-purelib") package.pure = lower(value) == "true";
+  }
+}
+
+void add_record(std::string_view text, PackageFacts& package) {
+  std::set<std::string> tops;
+  while (!text.empty()) {
+    std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.starts_with('"')) line.remove_prefix(1);
+    std::string_view top = line.substr(0, line.find_first_of("/,\""));
+    if (!top.empty() && top != "..") tops.emplace(top);
+  }
+  package.top_level.assign(tops.begin(), tops.end());
+}
+
+WheelName read_wheel_name(std::string_view file_name) {
+  WheelName out;
+  if (!file_name.ends_with(".whl")) return out;
+  std::vector<std::string> parts = split(file_name.substr(0, file_name.size() - 4), '-');
+  if (parts.size() != 5 && parts.size() != 6) return out;
+  out.name = parts[0];
+  out.version = parts[1];
+  if (parts.size() == 6) out.build = parts[2];
+  std::size_t first = parts.size() - 3;
+  for (const std::string& python : split(parts[first], '.')) {
+    for (const std::string& abi : split(parts[first + 1], '.')) {
+      for (const std::string& platform : split(parts[first + 2], '.')) {
+        out.tags.push_back(python + "-" + abi + "-" + platform);
+      }
+    }
+  }
+  return out;
+}
+
+std::string installed_path(std::string_view member) {
+  std::size_t slash = member.find('/');
+  std::string_view top = member.substr(0, slash);
+  if (slash == std::string_view::npos || !top.ends_with(".data")) return std::string(member);
+  std::string_view rest = member.substr(slash + 1);
+  auto below = [&](std::string_view scheme) { return rest.starts_with(scheme); };
+  if (below("purelib/") || below("platlib/")) return std::string(rest.substr(8));
+  if (below("data/")) return "../../../" + std::string(rest.substr(5));
+  if (below("scripts/")) return "../../../bin/" + std::string(rest.substr(8));
+  return "../../../" + std::string(rest);
+}
+
+bool is_library_name(std::string_view path) {
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  for (std::size_t at = base.find(".so"); at != std::string_view::npos; at = base.find(".so", at + 1)) {
+    std::string_view rest = base.substr(at + 3);
+    if (at != 0 && (rest.empty() || rest.front() == '.')) return true;
+  }
+  return false;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,39 @@
+// Distribution metadata: core metadata (PEP 566 and successors), WHEEL (PEP 427), file-name tags.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wheelvet/facts.h"
+
+namespace wheelvet {
+
+/// Header fields of an RFC 822 style text up to the first empty line, continuation lines joined.
+std::vector<std::pair<std::string, std::string>> read_headers(std::string_view text);
+
+/// Adds Name, Version, Requires-Dist and Requires-Python of a METADATA file.
+void add_metadata(std::string_view text, PackageFacts& package);
+
+/// Adds Tag and Root-Is-Purelib of a WHEEL file.
+void add_wheel_file(std::string_view text, PackageFacts& package);
+
+/// Adds the first path components that a RECORD lists, sorted.
+void add_record(std::string_view text, PackageFacts& package);
+
+/// The parts of "name-version(-build)?-python-abi-platform.whl"; name empty when it is no such name.
+struct WheelName {
+  std::string name, version, build;
+  std::vector<std::string> tags;  ///< compressed tag sets expanded
+};
+WheelName read_wheel_name(std::string_view file_name);
+
+/// Where a wheel's member lands, relative to site-packages: `.data/purelib` and `.data/platlib` go to
+/// the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix scheme).
+std::string installed_path(std::string_view member);
+
+/// True for names of shared objects: ".so" at the end or followed by a version.
+bool is_library_name(std::string_view path);
+
+}  // namespace wheelvet

@@ -1,0 +1,223 @@
+#include "facts/read_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "facts/elf_facts.h"
+#include "facts/metadata.h"
+#include "facts/spool.h"
+#include "input/archive.h"
+#include "input/random_file.h"
+
+namespace wheelvet {
+namespace {
+
+constexpr std::uint64_t max_metadata = 8u << 20;
+constexpr int max_passes = 3;
+
+// One member to read, and where the answer goes.
+struct Job {
+  const Input* input = nullptr;
+  const RandomFile* archive = nullptr;  // for members of wheels
+  const Member* member = nullptr;
+  FileFacts* file = nullptr;
+  std::vector<ArchiveFault> faults;
+};
+
+struct Counters {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> second_passes{0};
+  std::uint64_t total = 0;
+  const ReadOptions& options;
+
+  void add(std::uint64_t n) {
+    std::uint64_t done = bytes.fetch_add(n) + n;
+    if (options.progress) options.progress(done, total);
+  }
+};
+
+void note_stream_faults(Job& job, const StreamResult& result) {
+  if (result.size_differs) {
+    job.faults.push_back({"ARC-010", job.member->name,
+                          fmt::format("is not {} bytes when inflated", job.member->size),
+                          job.member->data_offset});
+  }
+  if (result.crc_differs) {
+    job.faults.push_back({"ARC-011", job.member->name, "CRC-32 of the data differs",
+                          job.member->data_offset});
+  }
+}
+
+void read_streamed(Job& job, Counters& counters) {
+  std::vector<FileRange> wanted;
+  for (int pass = 1; pass <= max_passes; ++pass) {
+    Spool spool(job.member->size, wanted);
+    StreamResult result = stream_member(*job.archive, *job.member, [&](Bytes chunk) {
+      counters.add(chunk.size());
+      return spool.feed(chunk);
+    });
+    if (pass == 1) note_stream_faults(job, result);
+    job.file->kind = job.member->size == 0 ? FileKind::empty : spool.kind();
+    if (job.file->kind != FileKind::elf) return;
+    try {
+      job.file->elf = read_elf(spool.view());
+      return;
+    } catch (const Unreadable&) {
+      if (spool.missed().empty() || pass == max_passes) throw;
+      wanted.insert(wanted.end(), spool.missed().begin(), spool.missed().end());
+      ++counters.second_passes;
+    }
+  }
+}
+
+void read_file(Job& job, Counters& counters) {
+  std::string path = job.input->kind == InputKind::file
+                         ? job.input->path
+                         : job.input->path + "/" + job.member->name;
+  RandomFile file(path);
+  FileView raw = view_of(file);
+  FileView counted{raw.size, [&](std::uint64_t offset, std::uint64_t size) {
+                     counters.add(size);
+                     return raw.bytes(offset, size);
+                   }};
+  std::uint64_t front = std::min<std::uint64_t>(file.size(), 4096);
+  job.file->kind = classify(counted.bytes(0, front), file.size());
+  if (job.file->kind == FileKind::elf) job.file->elf = read_elf(counted);
+}
+
+// An ELF without a dynamic section is not an object the loader takes; one whose bytes were stripped
+// away for debugging looks the same but for its section headers.
+void refine_kind(FileFacts& file) {
+  if (file.kind != FileKind::elf) return;
+  const ElfFacts& elf = file.elf;
+  bool empty = elf.soname.empty() && elf.needed.empty() && elf.symbols.count == 0;
+  if (empty && elf.symbols.strings.empty()) file.kind = FileKind::not_dynamic;
+}
+
+void run_job(Job& job, Counters& counters) {
+  try {
+    if (job.archive) {
+      read_streamed(job, counters);
+    } else {
+      read_file(job, counters);
+    }
+    refine_kind(*job.file);
+  } catch (const Unreadable& error) {
+    job.file->problem = error.in(job.input->label, job.member->name);
+  }
+}
+
+std::vector<std::uint8_t> read_small(const Input& input, const RandomFile* archive,
+                                     const Member& member) {
+  if (archive) return read_member(*archive, member, max_metadata);
+  RandomFile file(input.path + "/" + member.name);
+  if (file.size() > max_metadata) throw Unreadable("size", std::nullopt, "is over 8 MiB");
+  return file.read(0, file.size(), "file");
+}
+
+// Folder of the distribution that this member describes, or empty.
+std::string dist_info_of(const std::string& name, std::string_view file) {
+  std::size_t slash = name.find('/');
+  if (slash == std::string::npos || name.substr(slash + 1) != file) return {};
+  std::string folder = name.substr(0, slash);
+  return folder.ends_with(".dist-info") ? folder : std::string();
+}
+
+void read_packages(const Input& input, const RandomFile* archive, InputFacts& out) {
+  std::map<std::string, PackageFacts> packages;
+  for (const Member& member : input.members) {
+    std::string metadata = dist_info_of(member.name, "METADATA");
+    std::string wheel = dist_info_of(member.name, "WHEEL");
+    std::string record = dist_info_of(member.name, "RECORD");
+    if (input.kind != InputKind::folder) record.clear();  // a wheel holds one distribution
+    if (metadata.empty() && wheel.empty() && record.empty()) continue;
+    try {
+      std::vector<std::uint8_t> bytes = read_small(input, archive, member);
+      std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      if (!metadata.empty()) add_metadata(text, packages[metadata]);
+      if (!wheel.empty()) add_wheel_file(text, packages[wheel]);
+      if (!record.empty()) add_record(text, packages[record]);
+    } catch (const Unreadable& error) {
+      out.problems.push_back(error.in(input.label, member.name));
+    }
+  }
+  WheelName named = read_wheel_name(input.label);
+  for (auto& [folder, package] : packages) {
+    package.folder = folder;
+    if (package.tags.empty() && input.kind != InputKind::folder) package.tags = named.tags;
+    out.packages.push_back(std::move(package));
+  }
+  bool archived = input.kind == InputKind::wheel || input.kind == InputKind::stub;
+  if (archived && out.packages.empty() && !named.name.empty()) {
+    PackageFacts package;
+    package.name = named.name;
+    package.version = named.version;
+    package.tags = named.tags;
+    out.packages.push_back(std::move(package));
+  }
+}
+
+void run_jobs(std::vector<Job>& jobs, Counters& counters, unsigned threads) {
+  // The largest first, so that the last thread to finish has little left to do.
+  std::vector<Job*> order;
+  for (Job& job : jobs) order.push_back(&job);
+  std::stable_sort(order.begin(), order.end(), [](const Job* a, const Job* b) {
+    return a->member->packed_size + a->member->size > b->member->packed_size + b->member->size;
+  });
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i = next++; i < order.size(); i = next++) run_job(*order[i], counters);
+  };
+  std::vector<std::jthread> pool;
+  for (unsigned i = 1; i < threads && i < order.size(); ++i) pool.emplace_back(work);
+  work();
+}
+
+}  // namespace
+
+Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
+  Facts facts;
+  facts.inputs.resize(inputs.size());
+  std::vector<std::unique_ptr<RandomFile>> archives(inputs.size());
+  std::vector<Job> jobs;
+  Counters counters{{}, {}, 0, options};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    InputFacts& out = facts.inputs[i];
+    out.input = i;
+    bool archived = input.kind == InputKind::wheel || input.kind == InputKind::stub;
+    if (archived && input.members.empty()) continue;  // its Problem is known already
+    if (archived) archives[i] = std::make_unique<RandomFile>(input.path);
+    if (input.kind != InputKind::file) read_packages(input, archives[i].get(), out);
+    std::vector<const Member*> libraries;
+    for (const Member& member : input.members) {
+      if (input.kind == InputKind::file || is_library_name(member.name)) {
+        libraries.push_back(&member);
+      }
+    }
+    out.files.resize(libraries.size());
+    for (std::size_t k = 0; k < libraries.size(); ++k) {
+      out.files[k].member = libraries[k]->name;
+      out.files[k].path = installed_path(libraries[k]->name);
+      jobs.push_back({&input, archives[i].get(), libraries[k], &out.files[k], {}});
+      if (archived) counters.total += libraries[k]->size;
+    }
+  }
+  unsigned threads = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  run_jobs(jobs, counters, threads);
+  for (Job& job : jobs) {
+    InputFacts& out = facts.inputs[static_cast<std::size_t>(job.input - inputs.data())];
+    out.faults.insert(out.faults.end(), job.faults.begin(), job.faults.end());
+  }
+  facts.bytes_read = counters.bytes;
+  facts.second_passes = counters.second_passes;
+  return facts;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,23 @@
+// Reads the facts of every member that matters to the loader, in parallel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "wheelvet/facts.h"
+#include "wheelvet/input.h"
+
+namespace wheelvet {
+
+struct ReadOptions {
+  unsigned jobs = 0;  ///< threads; 0 is one per processor
+  /// Called with bytes done and bytes in all, from any thread, at most every few hundred kB.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// Facts of all inputs, in their order, whatever the number of threads. A member that cannot be read
+/// becomes a Problem of its file; the others are read all the same.
+Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options);
+
+}  // namespace wheelvet

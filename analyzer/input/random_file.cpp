@@ -1,0 +1,63 @@
+#include "input/random_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace wheelvet {
+namespace {
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+RandomFile::RandomFile(const std::string& path) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) throw Unreadable("", std::nullopt, reason_of(errno));
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor_);
+    throw Unreadable("", std::nullopt, "is not a regular file");
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+RandomFile::~RandomFile() { ::close(descriptor_); }
+
+void RandomFile::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
+  while (!out.empty()) {
+    ssize_t got = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Unreadable("", offset, reason_of(errno));
+    if (got == 0) throw Unreadable("", offset, "file ended while it was read");
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+std::vector<std::uint8_t> RandomFile::read(std::uint64_t offset, std::uint64_t size,
+                                           std::string_view field) const {
+  if (!fits(offset, size, size_)) throw Unreadable(field, offset, "ends after the file");
+  std::vector<std::uint8_t> bytes(size);
+  read(offset, bytes);
+  return bytes;
+}
+
+FileView view_of(const RandomFile& file) {
+  auto scratch = std::make_shared<std::vector<std::uint8_t>>();
+  return {file.size(), [&file, scratch](std::uint64_t offset, std::uint64_t size) {
+            if (!fits(offset, size, file.size())) {
+              throw Unreadable("file", offset, "ends after the file");
+            }
+            scratch->resize(size);
+            file.read(offset, *scratch);
+            return Bytes(*scratch);
+          }};
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,37 @@
+// A regular file read at any offset. pread and not mmap: a file that somebody truncates while it is
+// read gives an error, not a signal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "facts/file_view.h"
+
+namespace wheelvet {
+
+class RandomFile {
+ public:
+  /// Opens a regular file for reading. Unreadable when it cannot be opened or is not regular (a FIFO
+  /// or a device is never opened for reading).
+  explicit RandomFile(const std::string& path);
+  ~RandomFile();
+  RandomFile(const RandomFile&) = delete;
+  RandomFile& operator=(const RandomFile&) = delete;
+
+  std::uint64_t size() const { return size_; }
+
+  /// Exactly out.size() bytes at `offset`; Unreadable when the file ends before.
+  void read(std::uint64_t offset, std::span<std::uint8_t> out) const;
+  std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size,
+                                 std::string_view field) const;
+
+ private:
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// A view of the file; its answers live until the next call.
+FileView view_of(const RandomFile& file);
+
+}  // namespace wheelvet

@@ -1,0 +1,200 @@
+#include "link/near_miss.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "facts/elf_facts.h"
+#include "link/demangle.h"
+
+namespace wheelvet {
+namespace {
+
+constexpr std::size_t most_shown = 3;
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+// The same words for both spellings of the string ABI (libstdc++'s _GLIBCXX_USE_CXX11_ABI).
+std::string without_string_abi(std::string text) {
+  replace_all(text, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+              "std::string");
+  replace_all(text, "std::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+              "std::string");
+  replace_all(text, "[abi:cxx11]", "");
+  replace_all(text, "std::__cxx11::", "std::");
+  return text;
+}
+
+struct Target {
+  std::string symbol;
+  std::optional<CxxName> name;
+};
+
+struct Candidate {
+  Resemblance resemblance;
+  int distance = 0;  // parameters that differ, for ranking
+};
+
+int parameter_distance(const CxxName& a, const CxxName& b) {
+  std::size_t common = std::min(a.parameters.size(), b.parameters.size());
+  std::size_t longest = std::max(a.parameters.size(), b.parameters.size());
+  auto differing = static_cast<int>(longest - common);
+  for (std::size_t i = 0; i < common; ++i) differing += a.parameters[i] != b.parameters[i];
+  return differing + (a.qualifiers != b.qualifiers);
+}
+
+std::string difference(const CxxName& wanted, const CxxName& exported) {
+  std::vector<std::string> parts;
+  std::size_t common = std::min(wanted.parameters.size(), exported.parameters.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    if (wanted.parameters[i] == exported.parameters[i]) continue;
+    parts.push_back(fmt::format("argument {}: {} wanted, {} exported", i + 1, wanted.parameters[i],
+                                exported.parameters[i]));
+  }
+  for (std::size_t i = common; i < exported.parameters.size(); ++i) {
+    parts.push_back(
+        fmt::format("argument {}: none wanted, {} exported", i + 1, exported.parameters[i]));
+  }
+  for (std::size_t i = common; i < wanted.parameters.size(); ++i) {
+    parts.push_back(
+        fmt::format("argument {}: {} wanted, none exported", i + 1, wanted.parameters[i]));
+  }
+  if (wanted.qualifiers != exported.qualifiers) {
+    auto shown = [](const std::string& text) { return text.empty() ? " none" : text; };
+    parts.push_back(fmt::format("qualifiers:{} wanted,{} exported", shown(wanted.qualifiers),
+                                shown(exported.qualifiers)));
+  }
+  if (parts.empty()) return "the same in source; the mangled names differ";
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+class Finder {
+ public:
+  Finder(const Scene& scene, const std::set<std::string>& names) : scene_(scene) {
+    for (const std::string& symbol : names) {
+      targets_.push_back({symbol, read_cxx_name(symbol)});
+      std::vector<std::string_view> words = identifiers(targets_.back().symbol);
+      std::string_view key = words.empty() ? std::string_view(targets_.back().symbol) : key_of(words);
+      by_word_[std::string(key)].push_back(targets_.size() - 1);
+    }
+    found_.resize(targets_.size());
+  }
+
+  std::map<std::string, std::vector<Resemblance>> run() {
+    for (std::size_t i = 0; i < scene_.files.size(); ++i) {
+      const FileFacts& facts = *scene_.files[i].facts;
+      if (facts.kind == FileKind::elf && !facts.problem) search(i, facts);
+    }
+    std::map<std::string, std::vector<Resemblance>> out;
+    for (std::size_t t = 0; t < targets_.size(); ++t) {
+      std::stable_sort(found_[t].begin(), found_[t].end(),
+                       [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+      std::vector<Resemblance>& best = out[targets_[t].symbol];
+      for (Candidate& candidate : found_[t]) {
+        bool known = std::any_of(best.begin(), best.end(), [&](const Resemblance& other) {
+          return other.near_miss.symbol == candidate.resemblance.near_miss.symbol;
+        });
+        if (!known && best.size() < most_shown) best.push_back(std::move(candidate.resemblance));
+      }
+    }
+    return out;
+  }
+
+ private:
+  // A word that a relative of the name must hold too: the longest of its identifiers before the
+  // parameters cannot be told without a parse, so the longest of all that is not from the library of
+  // strings is taken among the first few.
+  static std::string_view key_of(const std::vector<std::string_view>& words) {
+    std::string_view best = words.front();
+    for (std::size_t i = 0; i < words.size() && i < 3; ++i) {
+      if (words[i].size() > best.size() && words[i] != "__cxx11" &&
+          !words[i].starts_with("basic_string")) {
+        best = words[i];
+      }
+    }
+    return best;
+  }
+
+  void search(std::size_t file, const FileFacts& facts) {
+    const SymbolTable& table = facts.elf.symbols;
+    for (std::size_t i = 1; i < table.count; ++i) {
+      std::string_view name = table.name(i);
+      bool mangled = name.starts_with("_Z");
+      if (!mangled) {
+        consider_word(file, facts, i, name, name);
+        continue;
+      }
+      std::vector<std::string_view> words = identifiers(name);
+      for (std::size_t w = 0; w < words.size() && w < 3; ++w) {
+        consider_word(file, facts, i, name, words[w]);
+      }
+    }
+  }
+
+  void consider_word(std::size_t file, const FileFacts& facts, std::size_t index,
+                     std::string_view name, std::string_view word) {
+    auto targets = by_word_.find(std::string(word));
+    if (targets == by_word_.end()) return;
+    Symbol symbol = facts.elf.symbols.at(index);
+    if (symbol.section == SHN_UNDEF || symbol.binding == STB_LOCAL) return;
+    for (std::size_t t : targets->second) compare(t, file, facts, symbol, name);
+  }
+
+  void compare(std::size_t t, std::size_t file, const FileFacts& facts, const Symbol& symbol,
+               std::string_view name) {
+    const Target& target = targets_[t];
+    Candidate candidate;
+    candidate.resemblance.file = file;
+    NearMiss& near = candidate.resemblance.near_miss;
+    near.symbol = name;
+    near.provider = facts.path;
+    if (name == target.symbol) {
+      bool hidden = symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL;
+      near.readable = demangled(name);
+      near.difference = hidden ? "defined there, but hidden"
+                               : "defined there, in a library that this load does not reach";
+      found_[t].push_back(std::move(candidate));
+      return;
+    }
+    if (!target.name) return;
+    std::optional<CxxName> other = read_cxx_name(name);
+    if (!other) return;
+    bool same_scope = without_string_abi(other->scoped) == without_string_abi(target.name->scoped);
+    if (!same_scope || other->function != target.name->function) return;
+    candidate.resemblance.string_abi =
+        without_string_abi(other->text) == without_string_abi(target.name->text);
+    candidate.distance = parameter_distance(*target.name, *other);
+    near.readable = other->text;
+    near.difference = candidate.resemblance.string_abi
+                          ? "the other spelling of std::string (C++11 ABI)"
+                          : difference(*target.name, *other);
+    found_[t].push_back(std::move(candidate));
+  }
+
+  const Scene& scene_;
+  std::vector<Target> targets_;
+  std::unordered_map<std::string, std::vector<std::size_t>> by_word_;
+  std::vector<std::vector<Candidate>> found_;
+};
+
+}  // namespace
+
+std::map<std::string, std::vector<Resemblance>> find_resemblances(
+    const Scene& scene, const std::set<std::string>& names) {
+  return Finder(scene, names).run();
+}
+
+std::string parameter_difference(std::string_view wanted, std::string_view exported) {
+  std::optional<CxxName> a = read_cxx_name(wanted), b = read_cxx_name(exported);
+  if (!a || !b || a->scoped != b->scoped) return {};
+  return difference(*a, *b);
+}
+
+}  // namespace wheelvet

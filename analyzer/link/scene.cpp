@@ -1,0 +1,226 @@
+#include "link/scene.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "link/lookup.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+namespace {
+
+bool name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
+  std::map<std::string, const PackageFacts*> seen;
+  for (const InputFacts& input : facts.inputs) {
+    for (const PackageFacts& package : input.packages) {
+      auto [known, fresh] = seen.emplace(normalised_name(package.name), &package);
+      if (!fresh && known->second->version != package.version) {
+        throw WrongUsage(fmt::format("{} {} and {} {} are both given: a process has one of them",
+                                     package.name, package.version, package.name,
+                                     known->second->version));
+      }
+      scene.packages.push_back({&package, input.input, inputs[input.input].target});
+      for (const std::string& requirement : package.requirements) {
+        auto [name, pinned] = read_requirement(requirement);
+        if (name.empty()) continue;
+        scene.declared.emplace(
+            name, Declared{fmt::format("{} {}", package.name, package.version), pinned});
+      }
+    }
+  }
+}
+
+// The package of a file: the input's only one, else the one whose RECORD has its first folder.
+std::size_t package_of(const Scene& scene, std::size_t input, const std::string& path) {
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < scene.packages.size(); ++i) {
+    if (scene.packages[i].input == input) own.push_back(i);
+  }
+  if (own.size() == 1) return own.front();
+  std::string top = path.substr(0, path.find('/'));
+  for (std::size_t i : own) {
+    const std::vector<std::string>& tops = scene.packages[i].facts->top_level;
+    if (std::binary_search(tops.begin(), tops.end(), top)) return i;
+  }
+  return none;
+}
+
+void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
+  for (bool targets : {false, true}) {
+    for (const InputFacts& input : facts.inputs) {
+      if (inputs[input.input].target != targets) continue;
+      for (const FileFacts& file : input.files) {
+        scene.files.push_back(
+            {&file, input.input, package_of(scene, input.input, file.path), targets});
+        auto [place, fresh] = scene.by_path.emplace(file.path, scene.files.size() - 1);
+        if (!fresh) {
+          scene.conflicts.push_back(file.path);
+          place->second = scene.files.size() - 1;
+        }
+      }
+    }
+  }
+}
+
+void add_assumed_paths(Scene& scene) {
+  std::set<std::string> present;
+  for (const ScenePackage& package : scene.packages) {
+    present.insert(normalised_name(package.facts->name));
+  }
+  for (std::size_t i = 0; i < scene.rules->libraries.size(); ++i) {
+    const LibraryRule& rule = scene.rules->libraries[i];
+    for (const std::string& package : rule.pip) {
+      if (!scene.declared.contains(package) || present.contains(package)) continue;
+      for (const std::string& folder : rule.path) {
+        scene.assumed_paths.emplace(join_path(folder, rule.soname), i);
+      }
+    }
+  }
+}
+
+// "cp312" of a tag, as "3.12"; free-threaded builds have a 't' in the ABI tag.
+std::string python_of_tag(std::string_view tag) {
+  if (!tag.starts_with("cp3")) return {};
+  std::size_t dash = tag.find('-');
+  std::string_view python = tag.substr(2, dash - 2);
+  std::string_view rest = dash == std::string_view::npos ? "" : tag.substr(dash + 1);
+  std::string_view abi = rest.substr(0, rest.find('-'));
+  std::string version = fmt::format("3.{}", python.substr(1));
+  if (abi == "abi3") return {};
+  return abi.ends_with('t') ? version + "t" : version;
+}
+
+// "cpython-312-x86_64-linux-gnu" in a file name, as "3.12".
+std::string python_of_suffix(std::string_view path) {
+  std::size_t at = path.find(".cpython-3");
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = path.substr(at + 10);
+  std::string_view minor = rest.substr(0, rest.find_first_of("-."));
+  return fmt::format("3.{}", minor);
+}
+
+void choose_python(Scene& scene, const std::string& wanted) {
+  if (!wanted.empty()) {
+    scene.python = wanted;
+    scene.python_reason = "--python";
+    return;
+  }
+  std::string floor;
+  for (bool targets : {true, false}) {
+    for (const ScenePackage& package : scene.packages) {
+      if (package.target != targets) continue;
+      for (const std::string& tag : package.facts->tags) {
+        if (std::string version = python_of_tag(tag); !version.empty()) {
+          scene.python = version;
+          scene.python_reason = fmt::format("tag of {}", package.facts->name);
+          return;
+        }
+        if (tag.starts_with("cp3") && floor.empty()) {
+          floor = fmt::format("3.{}", tag.substr(3, tag.find('-') - 3));
+        }
+      }
+    }
+  }
+  for (const SceneFile& file : scene.files) {
+    if (std::string version = python_of_suffix(file.facts->path); !version.empty()) {
+      scene.python = version;
+      scene.python_reason = "suffix of " + file.facts->path;
+      return;
+    }
+  }
+  scene.python = floor.empty() ? "3.12" : floor;
+  scene.python_reason = floor.empty() ? "default" : "oldest that the abi3 tag allows";
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> read_requirement(std::string_view text) {
+  std::size_t semicolon = text.find(';');
+  std::string_view marker = semicolon == std::string_view::npos ? "" : text.substr(semicolon + 1);
+  if (marker.find("extra ==") != std::string_view::npos ||
+      marker.find("extra==") != std::string_view::npos) {
+    return {};
+  }
+  text = text.substr(0, semicolon);
+  std::size_t end = 0;
+  while (end < text.size() && name_character(text[end])) ++end;
+  std::string name = normalised_name(text.substr(0, end));
+  std::size_t equal = text.find("==");
+  std::string pinned;
+  if (equal != std::string_view::npos) {
+    std::string_view rest = text.substr(equal + 2);
+    std::size_t first = rest.find_first_not_of("= ");
+    if (first != std::string_view::npos) {
+      rest.remove_prefix(first);
+      pinned = rest.substr(0, rest.find_first_of(" ,)"));
+    }
+  }
+  return {name, pinned};
+}
+
+std::string join_path(std::string_view folder, std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (std::string_view piece : {folder, path}) {
+    while (!piece.empty()) {
+      std::size_t end = piece.find('/');
+      std::string_view part = piece.substr(0, end);
+      piece.remove_prefix(end == std::string_view::npos ? piece.size() : end + 1);
+      if (part.empty() || part == ".") continue;
+      if (part == ".." && !parts.empty() && parts.back() != "..") {
+        parts.pop_back();
+      } else {
+        parts.push_back(part);
+      }
+    }
+  }
+  // Outside site-packages a path is told from the prefix: "../.." is "<prefix>/lib".
+  std::size_t up = 0;
+  while (up < parts.size() && parts[up] == "..") ++up;
+  std::string out = fmt::format("{}", fmt::join(parts, "/"));
+  if (up == 1) return "../../../lib/python" + out.substr(2);
+  if (up == 2) return "../../../lib" + out.substr(5);
+  return out;
+}
+
+std::string folder_of(std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? "" : path.substr(0, slash));
+}
+
+std::string_view module_name(std::string_view path) {
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  return base.substr(0, base.find('.'));
+}
+
+bool is_module(const FileFacts& file) {
+  if (file.kind != FileKind::elf || file.problem) return false;
+  VersionNames versions(file.elf);
+  std::string name = fmt::format("PyInit_{}", module_name(file.path));
+  return find_definition(file.elf, versions, LookupName(name), std::nullopt).has_value();
+}
+
+Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
+                const std::string& python) {
+  Scene scene;
+  scene.rules = &rules;
+  add_packages(scene, inputs, facts);
+  add_files(scene, inputs, facts);
+  add_assumed_paths(scene);
+  choose_python(scene, python);
+  for (const SceneFile& file : scene.files) {
+    if (file.target && file.facts->kind == FileKind::elf && !file.facts->problem) {
+      scene.machine = file.facts->elf.machine;
+      break;
+    }
+  }
+  return scene;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,69 @@
+// The stage: what lies where once everything is installed, and what is taken to be there besides.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rules/rules.h"
+#include "wheelvet/facts.h"
+#include "wheelvet/input.h"
+#include "wheelvet/link.h"
+
+namespace wheelvet {
+
+/// A library or module at its installed place.
+struct SceneFile {
+  const FileFacts* facts = nullptr;
+  std::size_t input = none;
+  std::size_t package = none;  ///< index into Scene::packages
+  bool target = false;
+};
+
+struct ScenePackage {
+  const PackageFacts* facts = nullptr;
+  std::size_t input = none;
+  bool target = false;
+};
+
+/// A requirement of a package among the inputs.
+struct Declared {
+  std::string by;       ///< "torch 2.10.0"
+  std::string pinned;   ///< version of an "==" clause, else empty
+};
+
+struct Scene {
+  const Rules* rules = nullptr;
+  std::vector<SceneFile> files;
+  std::vector<ScenePackage> packages;
+  std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
+  std::map<std::string, Declared> declared;  ///< normalised name -> who requires it
+  /// Libraries of declared packages that are not among the inputs, where those packages put them.
+  std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries
+  std::string python;           ///< "3.12", "3.13t"; the interpreter of the scenario
+  std::string python_reason;    ///< how it was chosen
+  std::uint16_t machine = 0;    ///< EM_* of the targets
+  std::vector<std::string> conflicts;  ///< installed paths that two inputs own
+};
+
+/// Lays the inputs over each other as an installation would, targets last. WrongUsage when two inputs
+/// are different versions of one package. `python`: wanted interpreter, empty to choose.
+Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
+                const std::string& python);
+
+/// The name of a requirement ("nvidia-nccl-cu12==2.27.5; platform_system == 'Linux'"), normalised, and
+/// its pinned version; empty when it belongs to an extra.
+std::pair<std::string, std::string> read_requirement(std::string_view text);
+
+/// Joins a folder and a path and removes "." and ".."; a path may lead out at the front ("../x").
+std::string join_path(std::string_view folder, std::string_view path);
+std::string folder_of(std::string_view path);
+
+/// True when the file exports PyInit_<name> for the name it would be imported by.
+bool is_module(const FileFacts& file);
+
+/// The import name that a file name stands for: "flash_ops" of "flash_ops.abi3.so".
+std::string_view module_name(std::string_view path);
+
+}  // namespace wheelvet

@@ -1,0 +1,187 @@
+#include <nlohmann/json.hpp>
+
+#include "report/printable.h"
+#include "report/render.h"
+#include "report/version.h"
+
+namespace wheelvet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int schema_version = 1;
+
+// Strings from files go through the same gate as on a terminal: JSON must be UTF-8, and a report is
+// read with tools that print it.
+Json text(const std::string& value) { return printable(value); }
+
+Json texts(const std::vector<std::string>& values) {
+  Json out = Json::array();
+  for (const std::string& value : values) out.push_back(text(value));
+  return out;
+}
+
+Json of(const Problem& problem) {
+  Json out;
+  out["input"] = text(problem.input);
+  out["member"] = text(problem.member);
+  out["field"] = text(problem.field);
+  out["offset"] = problem.offset ? Json(*problem.offset) : Json(nullptr);
+  out["reason"] = text(problem.reason);
+  return out;
+}
+
+Json of(const SymbolEvidence& symbol) {
+  Json out;
+  out["symbol"] = text(symbol.symbol);
+  out["demangled"] = text(symbol.readable);
+  out["version"] = text(symbol.version);
+  out["wanted_by"] = texts(symbol.wanted_by);
+  out["near_misses"] = Json::array();
+  for (const NearMiss& near : symbol.near_misses) {
+    out["near_misses"].push_back({{"symbol", text(near.symbol)},
+                                  {"demangled", text(near.readable)},
+                                  {"provider", text(near.provider)},
+                                  {"difference", text(near.difference)}});
+  }
+  return out;
+}
+
+Json of(const Finding& finding) {
+  Json out;
+  out["id"] = finding.id;
+  out["severity"] = to_string(finding.severity);
+  out["title"] = text(finding.title);
+  out["alternative"] = finding.alternative;
+  out["objects"] = texts(finding.objects);
+  out["roots"] = texts(finding.roots);
+  out["symbols"] = Json::array();
+  for (const SymbolEvidence& symbol : finding.symbols) out["symbols"].push_back(of(symbol));
+  out["evidence"] = texts(finding.evidence);
+  out["cause"] = text(finding.cause);
+  out["fix"] = {{"text", text(finding.fix)}, {"verified", finding.fix_verified}};
+  return out;
+}
+
+Json of(const ReportRoot& root) {
+  Json out;
+  out["path"] = text(root.path);
+  out["name"] = text(root.name);
+  out["package"] = text(root.package);
+  out["module"] = root.module;
+  out["status"] = to_string(root.status);
+  out["alternatives"] = text(root.alternatives);
+  out["excused"] = root.excused;
+  out["imports_first"] = texts(root.imports_first);
+  out["imports"] = {{"bound", root.bound},
+                    {"assumed", root.assumed},
+                    {"undecided", root.undecided},
+                    {"missing", root.missing}};
+  return out;
+}
+
+Json of(const ReportInput& input) {
+  Json out;
+  out["label"] = text(input.label);
+  out["kind"] = input.kind;
+  out["role"] = input.target ? "target" : "provider";
+  out["packages"] = texts(input.packages);
+  out["size"] = input.size;
+  out["directory_sha256"] = input.identity;
+  return out;
+}
+
+Json of(const ReportPlan& plan) {
+  Json out;
+  out["root"] = text(plan.root);
+  out["loads"] = texts(plan.loads);
+  out["objects"] = Json::array();
+  for (const ReportObject& object : plan.objects) {
+    out["objects"].push_back({{"name", text(object.name)},
+                              {"found", text(object.found)},
+                              {"requested_by", text(object.requested_by)},
+                              {"from", text(object.from)},
+                              {"looked_in", texts(object.looked_in)}});
+  }
+  return out;
+}
+
+template <class List>
+Json all(const List& list) {
+  Json out = Json::array();
+  for (const auto& each : list) out.push_back(of(each));
+  return out;
+}
+
+Json header() {
+  return {{"schema_version", schema_version},
+          {"tool", {{"name", "wheelvet"}, {"version", program_version()}}}};
+}
+
+}  // namespace
+
+std::string render_json(const Report& report, bool stats) {
+  Json out = header();
+  out["verdict"] = to_string(report.verdict);
+  out["headline"] = text(report.headline);
+  out["complete"] = report.complete;
+  out["scenario"] = {{"python", text(report.python)}, {"python_from", text(report.python_reason)}};
+  out["inputs"] = all(report.inputs);
+  out["roots"] = all(report.roots);
+  out["findings"] = all(report.findings);
+  out["assumptions"] = Json::array();
+  for (const Assumption& each : report.assumptions) {
+    out["assumptions"].push_back({{"library", text(each.library)},
+                                  {"kind", each.kind},
+                                  {"owner", text(each.owner)},
+                                  {"because", text(each.because)},
+                                  {"roots", each.roots}});
+  }
+  out["undecided"] = Json::array();
+  for (const Undecided& each : report.undecided) {
+    out["undecided"].push_back({{"owner", text(each.owner)},
+                                {"count", each.count},
+                                {"examples", texts(each.examples)},
+                                {"roots", texts(each.roots)}});
+  }
+  out["load_plans"] = all(report.plans);
+  out["problems"] = all(report.problems);
+  out["scope"] = texts(report.scope);
+  if (stats) {
+    Json seconds;
+    for (const auto& [stage, value] : report.stats.seconds) seconds[stage] = value;
+    out["stats"] = {{"bytes_read", report.stats.bytes_read},
+                    {"second_passes", report.stats.second_passes},
+                    {"seconds", seconds}};
+  }
+  return out.dump(2) + "\n";
+}
+
+std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
+  Json out = header();
+  out["rules"] = Json::array();
+  for (const CatalogEntry& entry : catalog) {
+    out["rules"].push_back({{"id", entry.id},
+                            {"severity", entry.severity},
+                            {"title", entry.title},
+                            {"why", entry.why},
+                            {"fix", entry.fix},
+                            {"source", entry.source}});
+  }
+  return out.dump(2) + "\n";
+}
+
+std::vector<std::string> json_schema_names() { return {"report", "load-plan", "inspect"}; }
+
+std::string json_schema(const std::string& name) {
+  return std::string(rules_text("schema/" + name + ".json"));
+}
+
+std::string render_json_error(const Problem& problem, int exit_code) {
+  Json out = header();
+  out["error"] = of(problem);
+  out["exit_code"] = exit_code;
+  return out.dump(2) + "\n";
+}
+
+}  // namespace wheelvet

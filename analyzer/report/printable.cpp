@@ -1,0 +1,75 @@
+#include "report/printable.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace wheelvet {
+namespace {
+
+struct Decoded {
+  std::uint32_t code;
+  std::size_t length;
+};
+
+// One UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, no surrogates).
+std::optional<Decoded> decode(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  std::uint8_t lead = byte(0);
+  if (lead < 0x80) return Decoded{lead, 1};
+  std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return std::nullopt;
+  std::uint32_t code = lead & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return std::nullopt;
+    code = (code << 6) | (byte(i) & 0x3fu);
+  }
+  static constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+    return std::nullopt;
+  }
+  return Decoded{code, length};
+}
+
+// Characters that draw nothing, reorder text or end a line (Unicode 15: categories Cc, Cf, Zl, Zp,
+// variation selectors and the fillers that render as blanks).
+bool is_unseen(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c <= 0xa0) || c == 0xad || c == 0x34f || c == 0x61c ||
+         (c >= 0x600 && c <= 0x605) || c == 0x6dd || c == 0x70f || c == 0x115f || c == 0x1160 ||
+         (c >= 0x17b4 && c <= 0x17b5) || (c >= 0x180b && c <= 0x180f) ||
+         (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
+         (c >= 0x205f && c <= 0x206f) || c == 0x3000 || c == 0x3164 ||
+         (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff || c == 0xffa0 ||
+         (c >= 0xfff0 && c <= 0xfffb) || (c >= 0x1bca0 && c <= 0x1bca3) ||
+         (c >= 0x1d173 && c <= 0x1d17a) || (c >= 0xe0000 && c <= 0xe0fff) ||
+         (c >= 0xd800 && c <= 0xf8ff) || c >= 0xf0000 || (c & 0xfffe) == 0xfffe;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::optional<Decoded> next = decode(text);
+    if (!next) {
+      out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(text[0]));
+      text.remove_prefix(1);
+      continue;
+    }
+    if (next->code == '\\') {
+      out += "\\\\";
+    } else if (next->code < 0x80 && is_unseen(next->code)) {
+      out += fmt::format("\\x{:02x}", next->code);
+    } else if (is_unseen(next->code)) {
+      out += fmt::format("\\u{{{:x}}}", next->code);
+    } else {
+      out += text.substr(0, next->length);
+    }
+    text.remove_prefix(next->length);
+  }
+  return out;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/printable.h"
+#include "report/render.h"
+#include "report/style.h"
+
+namespace wheelvet {
+namespace {
+
+constexpr std::size_t most_symbols = 12, most_evidence = 8, most_objects = 8;
+
+struct Writer {
+  const Report& report;
+  const TextOptions& options;
+  Style style;
+  std::string out;
+  std::map<std::string, std::string> names;  // installed path -> short name
+
+  void line(std::string_view label, std::string_view text) {
+    out += fmt::format("    {:<10}{}\n", label, text);
+  }
+
+  std::string name_of(const std::string& path) const {
+    auto known = names.find(path);
+    return printable(known == names.end() ? path : known->second);
+  }
+
+  std::string list(const std::vector<std::string>& paths, std::size_t most) const {
+    std::vector<std::string> shown;
+    for (const std::string& path : paths) {
+      if (shown.size() == most) break;
+      shown.push_back(name_of(path));
+    }
+    std::string text = fmt::format("{}", fmt::join(shown, ", "));
+    if (paths.size() > most) text += fmt::format(" and {} more", paths.size() - most);
+    return text;
+  }
+
+  void verdict() {
+    std::string word;
+    switch (report.verdict) {
+      case Status::fails: word = style.red("FAILS"); break;
+      case Status::undecided: word = style.yellow("UNDECIDED"); break;
+      case Status::loads: word = style.green("LOADS"); break;
+    }
+    out += fmt::format("{}  {}\n", word, printable(report.headline));
+  }
+
+  void symbol(const SymbolEvidence& evidence, const Finding& finding) {
+    std::string version = evidence.version.empty() ? "" : "@" + evidence.version;
+    line("wanted", printable(evidence.readable + version));
+    if (evidence.readable != evidence.symbol) line("", style.dim(printable(evidence.symbol)));
+    if (evidence.wanted_by.size() != finding.objects.size()) {
+      line("by", list(evidence.wanted_by, most_objects));
+    }
+    if (evidence.near_misses.empty()) line("exported", "nothing of that name");
+    for (const NearMiss& near : evidence.near_misses) {
+      line("exported", fmt::format("{}   {}", printable(near.readable), printable(near.provider)));
+      line("differs", style.bold(printable(near.difference)));
+      if (options.verbosity < 1) break;
+    }
+  }
+
+  void finding(const Finding& finding) {
+    std::string severity(to_string(finding.severity));
+    std::string shown = finding.severity == Severity::error     ? style.red(severity)
+                        : finding.severity == Severity::warning ? style.yellow(severity)
+                                                                : style.dim(severity);
+    out += fmt::format("\n  {} {}  {}{}\n", style.bold(finding.id), shown, printable(finding.title),
+                       finding.alternative ? " (an alternative; another one loads)" : "");
+    const std::vector<std::string>& where = finding.objects.empty() ? finding.roots : finding.objects;
+    if (!where.empty()) line("in", list(where, most_objects));
+    std::size_t shown_symbols = 0;
+    for (const SymbolEvidence& evidence : finding.symbols) {
+      if (options.verbosity < 1 && shown_symbols++ == most_symbols) {
+        line("", fmt::format("... and {} more (-v shows all)", finding.symbols.size() - most_symbols));
+        break;
+      }
+      symbol(evidence, finding);
+    }
+    std::size_t shown_lines = 0;
+    for (const std::string& text : finding.evidence) {
+      if (options.verbosity < 1 && shown_lines++ == most_evidence) {
+        line("", fmt::format("... and {} more (-v shows all)", finding.evidence.size() - most_evidence));
+        break;
+      }
+      line("seen", printable(text));
+    }
+    if (!finding.cause.empty()) line("cause", printable(finding.cause));
+    if (!finding.fix.empty()) {
+      line("fix", printable(finding.fix) + (finding.fix_verified ? " (verified)" : " (not verified)"));
+    }
+  }
+
+  void findings() {
+    std::size_t notes = 0;
+    for (const Finding& each : report.findings) {
+      bool hidden = each.severity == Severity::note && options.verbosity < 1 &&
+                    report.verdict != Status::undecided;
+      if (hidden) {
+        ++notes;
+      } else {
+        finding(each);
+      }
+    }
+    if (notes) out += fmt::format("\n  {} more note{} (-v shows them)\n", notes, notes == 1 ? "" : "s");
+  }
+
+  void undecided() {
+    for (const Undecided& each : report.undecided) {
+      out += fmt::format("\n  {}  {} import{} may belong to {}, which is not among the inputs\n",
+                         style.yellow("undecided"), each.count, each.count == 1 ? "" : "s",
+                         printable(each.owner));
+      line("in", list(each.roots, most_objects));
+      std::vector<std::string> shown;
+      for (const std::string& name : each.examples) shown.push_back(printable(name));
+      line("such as", fmt::format("{}", fmt::join(shown, ", ")));
+    }
+  }
+
+  void assumptions() {
+    std::vector<std::string> plain;
+    bool first = true;
+    for (const Assumption& each : report.assumptions) {
+      if (each.kind == "plain system" && options.verbosity < 1) {
+        plain.push_back(printable(each.library));
+        continue;
+      }
+      std::string reason = each.because.empty() ? "" : ", " + printable(each.because);
+      std::string owner = each.kind == "system" ? "system package " + printable(each.owner)
+                                                : printable(each.owner);
+      out += fmt::format("  {:<10}{} ({}{})\n", first ? "assumed" : "", printable(each.library), owner,
+                         reason);
+      first = false;
+    }
+    if (!plain.empty()) {
+      out += fmt::format("  {:<10}{} (every plain distribution)\n", first ? "assumed" : "",
+                         fmt::join(plain, ", "));
+    }
+  }
+
+  void roots() {
+    for (const ReportRoot& root : report.roots) {
+      std::string status(to_string(root.status));
+      std::string notes = root.excused ? " (alternative)" : "";
+      if (!root.alternatives.empty()) notes += fmt::format("  [{}]", printable(root.alternatives));
+      out += fmt::format("  {:<10}{}{}\n", status, printable(root.path), notes);
+    }
+  }
+
+  void plans() {
+    for (const ReportPlan& plan : report.plans) {
+      out += fmt::format("\n  load plan of {}\n", printable(plan.root));
+      for (const std::string& load : plan.loads) line("opens", printable(load));
+      for (const ReportObject& object : plan.objects) {
+        std::string by = object.requested_by.empty() ? "" : "  for " + printable(object.requested_by);
+        line("", fmt::format("{}  [{}]{}", printable(object.name), printable(object.found), by));
+      }
+    }
+  }
+
+  void stats() {
+    out += fmt::format("\n  stats     {:.1f} MB read, {} second passes\n",
+                       static_cast<double>(report.stats.bytes_read) / 1e6,
+                       report.stats.second_passes);
+    for (const auto& [stage, seconds] : report.stats.seconds) {
+      line("", fmt::format("{:<10}{:.3f} s", stage, seconds));
+    }
+  }
+};
+
+}  // namespace
+
+std::string render_text(const Report& report, const TextOptions& options) {
+  Writer writer{report, options, Style(options.color), {}, {}};
+  for (const ReportRoot& root : report.roots) writer.names[root.path] = root.name;
+  writer.verdict();
+  if (options.verbosity < 0) return writer.out;
+  writer.findings();
+  writer.undecided();
+  writer.out += '\n';
+  if (options.verbosity > 0) writer.roots();
+  writer.assumptions();
+  writer.out += fmt::format("  {:<10}{}\n", "scope", fmt::join(report.scope, "; "));
+  for (const Problem& problem : report.problems) {
+    writer.out += fmt::format("  {} {}\n", writer.style.red("problem  "), to_line(problem));
+  }
+  if (options.verbosity > 0) writer.plans();
+  if (options.stats) writer.stats();
+  return writer.out;
+}
+
+}  // namespace wheelvet

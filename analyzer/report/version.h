@@ -1,0 +1,7 @@
+#pragma once
+
+namespace wheelvet {
+
+const char* program_version();
+
+}  // namespace wheelvet

@@ -1,0 +1,293 @@
+#include "rules/rules.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+#include "embedded_rules.h"
+#include "wheelvet/link.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+namespace {
+
+toml::table parse(const char* name) {
+  try {
+    return toml::parse(rules_text(name), std::string_view(name));
+  } catch (const toml::parse_error& error) {
+    throw WrongUsage(fmt::format("rules/{}:{}: {}", name, error.source().begin.line,
+                                 error.description()));
+  }
+}
+
+std::string text(const toml::table& table, std::string_view key) {
+  return table[key].value_or(std::string());
+}
+
+std::vector<std::string> texts(const toml::table& table, std::string_view key) {
+  std::vector<std::string> out;
+  if (const toml::array* array = table[key].as_array()) {
+    for (const toml::node& node : *array) out.push_back(node.value_or(std::string()));
+  } else if (auto one = table[key].value<std::string>()) {
+    out.push_back(*one);
+  }
+  return out;
+}
+
+// Calls `each` for every table of an array of tables.
+template <class Each>
+void each_table(const toml::table& table, std::string_view key, Each&& each) {
+  const toml::array* array = table[key].as_array();
+  if (!array) return;
+  for (const toml::node& node : *array) {
+    if (const toml::table* entry = node.as_table()) each(*entry);
+  }
+}
+
+void read_libraries(Rules& rules) {
+  toml::table file = parse("libraries.toml");
+  each_table(file, "library", [&](const toml::table& entry) {
+    LibraryRule& rule = rules.libraries.emplace_back();
+    rule.soname = text(entry, "soname");
+    rule.kind = text(entry, "kind");
+    rule.pip = texts(entry, "pip");
+    rule.path = texts(entry, "path");
+    rule.apt = text(entry, "apt");
+    rule.exports = text(entry, "exports");
+    rule.prefixes = texts(entry, "prefixes");
+    rule.versioned = entry["versioned"].value_or(false);
+    rule.plain = entry["plain"].value_or(false);
+  });
+}
+
+void read_imports(Rules& rules) {
+  toml::table file = parse("imports.toml");
+  each_table(file, "family", [&](const toml::table& entry) {
+    rules.families.push_back(
+        {text(entry, "kind"), texts(entry, "namespaces"), texts(entry, "prefixes")});
+  });
+  each_table(file, "alternatives", [&](const toml::table& entry) {
+    rules.alternatives.push_back({text(entry, "package"), texts(entry, "roots"), text(entry, "by")});
+  });
+  each_table(file, "import", [&](const toml::table& entry) {
+    ImportRule& rule = rules.imports.emplace_back();
+    rule.module = text(entry, "module");
+    rule.package = text(entry, "package");
+    rule.needed_by = texts(entry, "needed_by");
+    each_table(entry, "step", [&](const toml::table& step) {
+      ImportStep& out = rule.steps.emplace_back();
+      out.open = text(step, "open");
+      out.global = text(step, "mode") == "global";
+      out.optional = step["optional"].value_or(false);
+      out.since = text(step, "since");
+      out.until = text(step, "until");
+      out.only_if_loaded = text(step, "only_if_loaded");
+      if (const toml::array* pairs = step["preload"].as_array()) {
+        for (const toml::node& node : *pairs) {
+          const toml::array& pair = *node.as_array();
+          out.preload.emplace_back(pair[0].value_or(std::string()),
+                                   pair[1].value_or(std::string()));
+        }
+      }
+    });
+  });
+}
+
+void read_policies(Rules& rules) {
+  toml::table file = parse("policies.toml");
+  if (const toml::table* newest = file["newest"].as_table()) {
+    for (auto&& [key, value] : *newest) {
+      rules.newest_versions[std::string(key.str())] = value.value_or(std::string());
+    }
+  }
+  each_table(file, "policy", [&](const toml::table& entry) {
+    PolicyRule& rule = rules.policies.emplace_back();
+    rule.name = text(entry, "name");
+    rule.aliases = texts(entry, "aliases");
+    rule.arch = text(entry, "arch");
+    rule.libraries = texts(entry, "libraries");
+    if (const toml::table* versions = entry["versions"].as_table()) {
+      for (auto&& [key, value] : *versions) {
+        rule.versions[std::string(key.str())] = texts(*versions, key.str());
+      }
+    }
+  });
+}
+
+std::vector<std::string_view> words(std::string_view line, char separator) {
+  std::vector<std::string_view> out;
+  while (!line.empty()) {
+    std::size_t end = line.find(separator);
+    std::string_view word = line.substr(0, end);
+    if (!word.empty()) out.push_back(word);
+    line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+  }
+  return out;
+}
+
+// "3.9-3.12,3.14" as bits over the columns; a trailing '?' marks a column that was guessed.
+std::uint32_t column_bits(const std::vector<std::string>& columns, std::string_view list) {
+  auto index = [&](std::string_view name) {
+    if (name.ends_with('?')) name.remove_suffix(1);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i] == name) return i;
+    }
+    throw WrongUsage(fmt::format("rules/exports: no column {}", name));
+  };
+  std::uint32_t bits = 0;
+  for (std::string_view range : words(list, ',')) {
+    std::size_t dash = range.find('-');
+    std::size_t first = index(range.substr(0, dash));
+    std::size_t last = dash == std::string_view::npos ? first : index(range.substr(dash + 1));
+    for (std::size_t i = first; i <= last; ++i) bits |= 1u << i;
+  }
+  return bits;
+}
+
+std::unique_ptr<ExportTable> read_export_table(std::string_view lines) {
+  auto table = std::make_unique<ExportTable>();
+  constexpr std::string_view columns = "# columns:";
+  while (!lines.empty()) {
+    std::size_t end = lines.find('\n');
+    std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    if (line.starts_with(columns)) {
+      for (std::string_view name : words(line.substr(columns.size()), ' ')) {
+        table->columns.emplace_back(name);
+      }
+    }
+    if (line.empty() || line.front() == '#') continue;
+    std::size_t tab = line.find('\t');
+    std::uint32_t bits = tab == std::string_view::npos
+                             ? ~0u
+                             : column_bits(table->columns, line.substr(tab + 1));
+    table->names.emplace(line.substr(0, tab), bits);
+  }
+  return table;
+}
+
+std::string_view embedded_text(std::string_view name) {
+  for (unsigned i = 0; i < detail::embedded_file_count; ++i) {
+    const detail::EmbeddedFile& file = detail::embedded_files[i];
+    if (name == file.name) {
+      return {reinterpret_cast<const char*>(file.begin),
+              static_cast<std::size_t>(file.end - file.begin)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view rules_text(std::string_view name) {
+  const char* folder = std::getenv("WHEELVET_RULES");
+  if (!folder || !*folder) return embedded_text(name);
+  // Kept for the life of the process: views into them are handed out.
+  static std::map<std::string, std::string, std::less<>> files;
+  auto known = files.find(name);
+  if (known == files.end()) {
+    std::ifstream in(std::string(folder) + "/" + std::string(name), std::ios::binary);
+    if (!in) return embedded_text(name);
+    std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    known = files.emplace(name, std::move(content)).first;
+  }
+  return known->second;
+}
+
+Rules load_rules() {
+  Rules rules;
+  read_libraries(rules);
+  read_imports(rules);
+  read_policies(rules);
+  return rules;
+}
+
+std::vector<CatalogEntry> load_catalog() {
+  std::vector<CatalogEntry> catalog;
+  toml::table file = parse("catalog.toml");
+  each_table(file, "rule", [&](const toml::table& entry) {
+    catalog.push_back({text(entry, "id"), text(entry, "severity"), text(entry, "title"),
+                       text(entry, "why"), text(entry, "fix"), text(entry, "source")});
+  });
+  return catalog;
+}
+
+const ExportTable* export_table(const std::string& name) {
+  static std::map<std::string, std::unique_ptr<ExportTable>> tables;
+  auto known = tables.find(name);
+  if (known == tables.end()) {
+    std::string_view lines = name.empty() ? "" : rules_text("exports/" + name + ".txt");
+    known = tables.emplace(name, lines.empty() ? nullptr : read_export_table(lines)).first;
+  }
+  return known->second.get();
+}
+
+std::string_view distro_package(std::string_view soname) {
+  static const auto packages = [] {
+    std::unordered_map<std::string_view, std::string_view> out;
+    std::string_view lines = rules_text("distro.txt");
+    while (!lines.empty()) {
+      std::size_t end = lines.find('\n');
+      std::string_view line = lines.substr(0, end);
+      lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+      std::size_t tab = line.find('\t');
+      if (tab != std::string_view::npos) out.emplace(line.substr(0, tab), line.substr(tab + 1));
+    }
+    return out;
+  }();
+  auto found = packages.find(soname);
+  return found == packages.end() ? std::string_view() : found->second;
+}
+
+std::size_t library_of(const Rules& rules, std::string_view soname) {
+  std::size_t pattern = none;
+  for (std::size_t i = 0; i < rules.libraries.size(); ++i) {
+    const std::string& name = rules.libraries[i].soname;
+    if (name == soname) return i;
+    if (pattern == none && name.find('*') != std::string::npos && matches(name, soname)) {
+      pattern = i;
+    }
+  }
+  return pattern;
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, star))) return false;
+  std::string_view rest = pattern.substr(star + 1);
+  for (std::size_t at = star; at <= text.size(); ++at) {
+    if (matches(rest, text.substr(at))) return true;
+    if (at < text.size() && text[at] == '/') return false;
+  }
+  return false;
+}
+
+int compare_versions(std::string_view a, std::string_view b) {
+  auto number = [](std::string_view& text) {
+    long value = 0;
+    std::size_t i = 0;
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '9' && value < 100000000; ++i) {
+      value = value * 10 + (text[i] - '0');
+    }
+    text.remove_prefix(i);
+    if (!text.empty() && text.front() == '.') {
+      text.remove_prefix(1);
+    } else {
+      text = {};  // a suffix such as "+cu130" or "rc1" does not take part
+    }
+    return value;
+  };
+  while (!a.empty() || !b.empty()) {
+    long left = number(a), right = number(b);
+    if (left != right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+}  // namespace wheelvet

@@ -1,0 +1,27 @@
+// The whole program on one screen: inputs, facts, scene, links, findings, report.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "wheelvet/report.h"
+
+namespace wheelvet {
+
+struct Request {
+  std::vector<std::string> targets;
+  std::vector<std::string> providers;
+  std::string python;                ///< "3.12"; empty to choose from tags
+  std::vector<std::string> imports;  ///< imported first for every root
+  unsigned jobs = 0;                 ///< threads; 0 is one per processor
+  bool with_plans = false;           ///< keep the load plans in the report
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// Judges every root of the targets beside the providers. WrongUsage for a request that makes no sense;
+/// what cannot be read is a Problem in the report.
+Report check(const Request& request);
+
+}  // namespace wheelvet

@@ -1,0 +1,166 @@
+// Facts: what a file says of itself. No judgement here, and nothing that the dynamic loader would
+// not read: sections are never looked at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wheelvet/input.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+
+/// How relocations refer to a symbol: a set of bits. A symbol that no relocation refers to is not
+/// looked up by the loader (glibc elf/dl-reloc.c), whatever the symbol table says.
+enum RelocationUse : std::uint8_t {
+  used_by_none = 0,
+  used_by_plt = 1,   ///< a jump slot: may stay missing until the first call when bound lazily
+  used_by_data = 2,  ///< an address in data: must be there at load
+  used_by_tls = 4,
+  used_by_copy = 8,
+};
+
+/// One entry of the dynamic symbol table, with the gABI's names. Views live as long as the table.
+struct Symbol {
+  std::string_view name;
+  std::uint64_t value = 0;
+  std::uint64_t size = 0;
+  std::uint16_t section = 0;      ///< st_shndx; 0 is SHN_UNDEF
+  std::uint8_t binding = 0;       ///< STB_*
+  std::uint8_t type = 0;          ///< STT_*
+  std::uint8_t visibility = 0;    ///< STV_*
+  std::uint8_t relocations = 0;   ///< RelocationUse bits
+  std::uint16_t version = 0;      ///< raw DT_VERSYM entry; 0x8000 is the hidden bit
+};
+
+/// The dynamic symbol table and the tables that belong to it, byte for byte as the loader sees them.
+/// Checked when read: every st_name lies inside `strings`, and `strings` ends in a NUL.
+struct SymbolTable {
+  std::vector<std::uint8_t> symbols;    ///< Elf64_Sym, `count` of them
+  std::vector<std::uint8_t> strings;    ///< DT_STRTAB
+  std::vector<std::uint8_t> versions;   ///< DT_VERSYM, empty when there is none
+  std::vector<std::uint8_t> gnu_hash;   ///< DT_GNU_HASH, empty when there is none
+  std::vector<std::uint8_t> sysv_hash;  ///< DT_HASH, empty when there is none
+  std::vector<std::uint8_t> relocations;  ///< one RelocationUse set per symbol
+  std::size_t count = 0;
+
+  Symbol at(std::size_t index) const;
+  std::string_view name(std::size_t index) const;
+};
+
+/// A version that the file wants of a library (Elf64_Vernaux).
+struct NeededVersion {
+  std::string name;
+  std::uint32_t hash = 0;
+  std::uint16_t index = 0;  ///< vna_other
+  bool weak = false;        ///< VER_FLG_WEAK
+};
+
+/// All versions wanted of one file (Elf64_Verneed).
+struct VersionNeed {
+  std::string file;
+  std::vector<NeededVersion> versions;
+};
+
+/// A version that the file defines (Elf64_Verdef).
+struct VersionDefinition {
+  std::string name;
+  std::uint32_t hash = 0;
+  std::uint16_t index = 0;
+  bool base = false;  ///< VER_FLG_BASE: names the file itself
+};
+
+struct ElfFacts {
+  std::uint16_t machine = 0;  ///< EM_*
+  std::uint16_t type = 0;     ///< ET_*
+  std::uint8_t osabi = 0;
+  std::uint8_t abi_version = 0;
+  std::uint64_t file_size = 0;  ///< of the original, when this is read from a stub
+
+  std::string soname;
+  std::vector<std::string> needed;
+  std::optional<std::string> rpath;
+  std::optional<std::string> runpath;
+  std::uint64_t flags = 0;    ///< DT_FLAGS
+  std::uint64_t flags_1 = 0;  ///< DT_FLAGS_1
+  bool symbolic = false;      ///< DT_SYMBOLIC or DF_SYMBOLIC
+
+  SymbolTable symbols;
+  std::vector<VersionNeed> version_needs;
+  std::vector<VersionDefinition> version_definitions;
+
+  std::string build_id;                     ///< hex, empty when there is none
+  std::optional<std::uint32_t> stack_flags;  ///< p_flags of PT_GNU_STACK
+  std::uint64_t tls_size = 0;                ///< p_memsz of PT_TLS, bytes
+  std::uint64_t tls_alignment = 0;
+  bool writable_code = false;  ///< a PT_LOAD both writable and executable
+  std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
+  bool from_stub = false;
+
+  /// Facts that make readelf and the loader see different things (a finding, not a Problem).
+  std::vector<std::string> oddities;
+};
+
+/// What a file is when it is not an ELF the loader would take.
+enum class FileKind {
+  elf,
+  empty,
+  linker_script,
+  git_lfs_pointer,
+  html_page,
+  static_archive,
+  object_file,
+  debug_only,
+  other_class,      ///< 32-bit
+  other_endian,
+  other_machine,
+  not_dynamic,
+  mach_o,
+  windows,
+  text,
+  unknown,
+};
+
+/// One file that matters to the loader: a library or a module.
+struct FileFacts {
+  std::string member;  ///< name inside the input
+  std::string path;    ///< where it is when installed, relative to site-packages ("../../../lib/x" outside)
+  FileKind kind = FileKind::elf;
+  ElfFacts elf;  ///< when kind is elf
+  std::optional<Problem> problem;
+};
+
+/// A distribution: what its *.dist-info says (core metadata specification, PEP 427).
+struct PackageFacts {
+  std::string name;     ///< as written
+  std::string version;
+  std::vector<std::string> requirements;  ///< Requires-Dist, as written
+  std::string requires_python;
+  std::vector<std::string> tags;  ///< Tag lines of WHEEL, else the file name's tags
+  bool pure = false;              ///< Root-Is-Purelib
+  std::string folder;             ///< the *.dist-info folder
+  std::vector<std::string> top_level;  ///< packages and modules it installs, from its members
+};
+
+struct InputFacts {
+  std::size_t input = 0;  ///< index into the run's inputs
+  std::vector<FileFacts> files;
+  std::vector<PackageFacts> packages;
+  std::vector<ArchiveFault> faults;  ///< seen while inflating: sizes and CRCs
+  std::vector<Problem> problems;
+};
+
+/// All facts of a run, and what reading them took.
+struct Facts {
+  std::vector<InputFacts> inputs;  ///< in the order of the inputs
+  std::uint64_t bytes_read = 0;    ///< inflated or read
+  std::uint64_t second_passes = 0;
+};
+
+/// Normalised project name (PEP 503): lower case, runs of -_. become one '-'.
+std::string normalised_name(std::string_view name);
+
+}  // namespace wheelvet

@@ -1,0 +1,48 @@
+// Inputs: what was named on the command line, and the members inside.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+
+enum class InputKind { wheel, stub, folder, file };
+
+/// A file inside an input. Names use '/'; for a wheel they are the archive's own, for a folder they
+/// are relative to it.
+struct Member {
+  std::string name;
+  std::uint64_t size = 0;  ///< bytes when extracted
+  // For members of an archive only (APPNOTE.TXT 4.3.12):
+  std::uint64_t packed_size = 0;   ///< bytes in the archive
+  std::uint64_t header_offset = 0;  ///< of the local header, in bytes
+  std::uint64_t data_offset = 0;    ///< of the packed bytes
+  std::uint32_t crc = 0;
+  std::uint16_t method = 0;  ///< 0 stored, 8 deflate
+};
+
+/// A rule of wheel archives that this one breaks. Content, not a failure to read.
+struct ArchiveFault {
+  std::string rule;    ///< an id of the catalogue
+  std::string member;  ///< empty when the archive as a whole is meant
+  std::string detail;
+  std::optional<std::uint64_t> offset;
+};
+
+struct Input {
+  InputKind kind = InputKind::file;
+  std::string path;    ///< as given
+  std::string label;   ///< file or folder name, without its path
+  bool target = false;  ///< a target is vetted, a provider is taken to be there beside it
+  std::uint64_t size = 0;      ///< bytes, archives and single files
+  std::string identity;        ///< hex SHA-256 of the central directory (archives), else empty
+  std::vector<Member> members;  ///< in the order of the archive; folders sorted by name
+  std::vector<ArchiveFault> faults;
+  std::vector<Problem> problems;
+};
+
+}  // namespace wheelvet
