@@ -75,7 +75,8 @@ add_system_archive(crypto libcrypto.a openssl/sha.h libssl-dev)
 
 add_headers(cli11 CLI/CLI.hpp libcli11-dev)
 add_headers(fmt fmt/format.h libfmt-dev)
-target_compile_definitions(wheelvet::fmt INTERFACE FMT_HEADER_ONLY=1) # Debian has no libfmt.a
+add_library(fmt_archive STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_archive.cpp) # Debian has no libfmt.a
+target_link_libraries(wheelvet::fmt INTERFACE fmt_archive)
 add_headers(json nlohmann/json.hpp nlohmann-json3-dev)
 add_headers(toml toml++/toml.h libtomlplusplus-dev)
 target_compile_definitions(wheelvet::toml INTERFACE TOML_HEADER_ONLY=1)

@@ -36,6 +36,7 @@ void add_inputs(const Run& run, Report& report) {
     out.target = input.target;
     out.size = input.size;
     out.identity = input.identity;
+    out.origin = input.origin;
     for (const PackageFacts& package : run.facts.inputs[i].packages) {
       out.packages.push_back(package_text(package));
     }
@@ -316,6 +317,12 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   report.headline = headline(run, report);
   report.scope = {"device code: not checked", "RECORD and its hashes: not checked",
                   "Python code: not run and not read"};
+  for (const Input& input : run.inputs) {
+    if (input.kind == InputKind::stub) {
+      report.scope.push_back(fmt::format("{} is a stub: unsigned evidence of the wheel it was made of",
+                                         input.label));
+    }
+  }
   return report;
 }
 

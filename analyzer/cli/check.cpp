@@ -1,39 +1,12 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <memory>
 
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "report/render.h"
 #include "run.h"
 
 namespace wheelvet::cli {
 namespace {
-
-// A line on the terminal for work that takes longer than a second; nothing otherwise.
-class Progress {
- public:
-  void operator()(std::uint64_t done, std::uint64_t total) {
-    using namespace std::chrono;
-    auto now = duration_cast<milliseconds>(steady_clock::now() - start_).count();
-    std::int64_t due = next_.load();
-    if (now < due || !next_.compare_exchange_strong(due, now + 200)) return;
-    fmt::print(stderr, "\r\x1b[Kreading: {} of {} MB", done / 1000000, total / 1000000);
-    std::fflush(stderr);
-    shown_ = true;
-  }
-  void end() const {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::atomic<std::int64_t> next_{1000};
-  std::atomic<bool> shown_{false};
-};
 
 Severity threshold_of(const std::string& name) {
   if (name == "note") return Severity::note;
@@ -66,14 +39,10 @@ int run_check(const Options& options) {
   request.imports = options.imports;
   request.jobs = options.jobs;
   request.with_plans = options.plans || (options.verbose > 0 && options.format == "text");
-  auto progress = std::make_shared<Progress>();
-  if (::isatty(STDERR_FILENO) && !options.quiet) {
-    request.progress = [progress](std::uint64_t done, std::uint64_t total) {
-      (*progress)(done, total);
-    };
-  }
+  Progress progress(!options.quiet);
+  request.progress = progress.callback();
   Report report = check(request);
-  progress->end();
+  progress.end();
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
   write_output(options, options.format == "json" ? render_json(report, options.stats)
                                                  : render_text(report, text));

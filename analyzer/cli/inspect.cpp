@@ -1,2 +1,33 @@
+#include <fmt/format.h>
+
 #include "cli/commands.h"
-namespace wheelvet::cli { int run_inspect(const Options&) { return 3; } int run_stub(const Options&) { return 3; } }
+#include "cli/progress.h"
+#include "report/inspection.h"
+#include "stub.h"
+
+namespace wheelvet::cli {
+
+int run_inspect(const Options& options) {
+  InspectOptions wanted{options.list_imports, options.list_exports, options.headers,
+                        options.symbols};
+  // A pattern alone asks for both directions.
+  if (!wanted.match.empty() && !wanted.imports && !wanted.exports) {
+    wanted.imports = wanted.exports = true;
+  }
+  Inspection inspection = inspect(options.targets, wanted);
+  write_output(options, options.format == "json" ? render_json(inspection)
+                                                 : render_text(inspection, use_color(options)));
+  return inspection.problems.empty() ? 0 : 3;
+}
+
+int run_stub(const Options& options) {
+  Progress progress(!options.quiet);
+  StubResult result =
+      make_stub(options.targets.front(), options.output, progress.callback());
+  progress.end();
+  fmt::print(stderr, "{}: {} objects, {:.1f} MB from {:.1f} MB\n", result.path, result.objects,
+             static_cast<double>(result.size) / 1e6, static_cast<double>(result.origin) / 1e6);
+  return 0;
+}
+
+}  // namespace wheelvet::cli

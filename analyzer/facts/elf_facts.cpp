@@ -377,6 +377,8 @@ void read_segments(const Reader& in, ElfFacts& facts, std::optional<StubNote>& s
     }
   }
   const std::vector<Elf64_Phdr>& segments = stub ? stub->segments : in.layout.segments;
+  const auto* raw = reinterpret_cast<const std::uint8_t*>(segments.data());
+  facts.program_headers.assign(raw, raw + segments.size() * sizeof(Elf64_Phdr));
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_GNU_STACK) facts.stack_flags = segment.p_flags;
     if (segment.p_type == PT_TLS) {

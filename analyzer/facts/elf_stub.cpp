@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "facts/slice.h"
+
 namespace wheelvet {
 namespace {
 
@@ -274,8 +276,10 @@ StubNote read_stub_note(Bytes desc) {
   return note;
 }
 
-std::vector<std::uint8_t> write_slice(const ElfFacts& facts,
-                                      const std::vector<Elf64_Phdr>& segments) {
+std::vector<std::uint8_t> write_slice(const ElfFacts& facts) {
+  std::vector<Elf64_Phdr> segments(facts.program_headers.size() / sizeof(Elf64_Phdr));
+  std::memcpy(segments.data(), facts.program_headers.data(),
+              segments.size() * sizeof(Elf64_Phdr));
   std::vector<Elf64_Phdr> headers(3);
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_GNU_STACK) {

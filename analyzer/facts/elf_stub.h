@@ -1,5 +1,4 @@
-// The loader slice: a small valid ELF rebuilt from checked facts. Stub wheels hold it, bug reports can
-// carry it, and LIEF parses it instead of a file that nobody vetted.
+// The note that a loader slice carries: what ELF's own structures in it cannot hold.
 #pragma once
 
 #include <elf.h>
@@ -25,10 +24,5 @@ struct StubNote {
 
 std::vector<std::uint8_t> write_stub_note(const StubNote& note);
 StubNote read_stub_note(Bytes desc);
-
-/// The slice of one file. `segments` are the original's program headers. Reading the slice gives equal
-/// facts.
-std::vector<std::uint8_t> write_slice(const ElfFacts& facts,
-                                      const std::vector<Elf64_Phdr>& segments);
 
 }  // namespace wheelvet

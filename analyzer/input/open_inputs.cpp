@@ -7,13 +7,14 @@
 
 #include "input/archive.h"
 #include "input/random_file.h"
+#include "input/stub_manifest.h"
 
 namespace wheelvet {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* stub_manifest = ".dist-info/wheelvet-stub.json";
+constexpr std::uint64_t max_manifest = 8u << 20;
 
 bool has_suffix(std::string_view name, std::initializer_list<std::string_view> suffixes) {
   return std::any_of(suffixes.begin(), suffixes.end(),
@@ -23,12 +24,16 @@ bool has_suffix(std::string_view name, std::initializer_list<std::string_view> s
 void open_wheel(Input& input) {
   input.kind = InputKind::wheel;
   try {
-    read_archive(RandomFile(input.path), input);
+    RandomFile file(input.path);
+    read_archive(file, input);
+    for (const Member& member : input.members) {
+      if (!member.name.ends_with(stub_manifest_suffix)) continue;
+      input.kind = InputKind::stub;
+      std::vector<std::uint8_t> text = read_member(file, member, max_manifest);
+      read_stub_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, input);
+    }
   } catch (const Unreadable& error) {
     input.problems.push_back(error.in(input.label, ""));
-  }
-  for (const Member& member : input.members) {
-    if (member.name.ends_with(stub_manifest)) input.kind = InputKind::stub;
   }
 }
 

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "report/inspection.h"
 #include "report/printable.h"
 #include "report/render.h"
 #include "report/version.h"
@@ -88,6 +89,11 @@ Json of(const ReportInput& input) {
   out["packages"] = texts(input.packages);
   out["size"] = input.size;
   out["directory_sha256"] = input.identity;
+  if (input.origin) {
+    out["stub_of"] = {{"file", text(input.origin->file)},
+                      {"size", input.origin->size},
+                      {"sha256", text(input.origin->sha256)}};
+  }
   return out;
 }
 
@@ -104,6 +110,59 @@ Json of(const ReportPlan& plan) {
                               {"looked_in", texts(object.looked_in)}});
   }
   return out;
+}
+
+Json of(const InspectedSymbol& symbol) {
+  return {{"symbol", text(symbol.symbol)},   {"demangled", text(symbol.readable)},
+          {"version", text(symbol.version)}, {"library", text(symbol.library)},
+          {"weak", symbol.weak},             {"needed", symbol.needed}};
+}
+
+Json optional_text(bool present, const std::string& value) {
+  return present ? text(value) : Json(nullptr);
+}
+
+Json of(const InspectedFile& file) {
+  Json out;
+  out["path"] = text(file.path);
+  out["kind"] = file.kind;
+  if (file.machine.empty()) return out;
+  out["machine"] = file.machine;
+  out["size"] = file.size;
+  out["module"] = text(file.module);
+  out["soname"] = text(file.soname);
+  out["needed"] = texts(file.needed);
+  out["rpath"] = optional_text(file.has_rpath, file.rpath);
+  out["runpath"] = optional_text(file.has_runpath, file.runpath);
+  out["version_needs"] = Json::object();
+  for (const auto& [name, versions] : file.version_needs) {
+    out["version_needs"][printable(name)] = texts(versions);
+  }
+  out["version_definitions"] = texts(file.version_definitions);
+  out["floors"] = Json::object();
+  for (const auto& [prefix, number] : file.floors) out["floors"][printable(prefix)] = text(number);
+  out["symbols"] = {{"count", file.symbols},
+                    {"imports", file.imports},
+                    {"unneeded_imports", file.unneeded_imports},
+                    {"python_imports", file.python_imports},
+                    {"exports", file.exports}};
+  out["tls_size"] = file.tls_size;
+  out["executable_stack"] = file.executable_stack;
+  out["writable_code"] = file.writable_code;
+  out["bind_now"] = file.bind_now;
+  out["build_id"] = text(file.build_id);
+  out["headers"] = texts(file.headers);
+  out["listed"] = Json::array();
+  for (const InspectedSymbol& symbol : file.listed) out["listed"].push_back(of(symbol));
+  return out;
+}
+
+Json of(const InspectedPackage& package) {
+  return {{"name", text(package.name)},
+          {"version", text(package.version)},
+          {"requires_python", text(package.requires_python)},
+          {"tags", texts(package.tags)},
+          {"requirements", texts(package.requirements)}};
 }
 
 template <class List>
@@ -154,6 +213,14 @@ std::string render_json(const Report& report, bool stats) {
                     {"second_passes", report.stats.second_passes},
                     {"seconds", seconds}};
   }
+  return out.dump(2) + "\n";
+}
+
+std::string render_json(const Inspection& inspection) {
+  Json out = header();
+  out["packages"] = all(inspection.packages);
+  out["files"] = all(inspection.files);
+  out["problems"] = all(inspection.problems);
   return out.dump(2) + "\n";
 }
 

@@ -99,6 +99,7 @@ struct ElfFacts {
   bool writable_code = false;  ///< a PT_LOAD both writable and executable
   std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
   bool from_stub = false;
+  std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand
 
   /// Facts that make readelf and the loader see different things (a finding, not a Problem).
   std::vector<std::string> oddities;

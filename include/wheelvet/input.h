@@ -33,6 +33,13 @@ struct ArchiveFault {
   std::optional<std::uint64_t> offset;
 };
 
+/// The wheel that a stub was made of.
+struct StubOrigin {
+  std::string file;
+  std::uint64_t size = 0;  ///< bytes
+  std::string sha256;
+};
+
 struct Input {
   InputKind kind = InputKind::file;
   std::string path;    ///< as given
@@ -40,6 +47,7 @@ struct Input {
   bool target = false;  ///< a target is vetted, a provider is taken to be there beside it
   std::uint64_t size = 0;      ///< bytes, archives and single files
   std::string identity;        ///< hex SHA-256 of the central directory (archives), else empty
+  std::optional<StubOrigin> origin;  ///< stubs only
   std::vector<Member> members;  ///< in the order of the archive; folders sorted by name
   std::vector<ArchiveFault> faults;
   std::vector<Problem> problems;

@@ -23,6 +23,7 @@ struct ReportInput {
   std::vector<std::string> packages;  ///< "torch 2.10.0"
   std::uint64_t size = 0;
   std::string identity;
+  std::optional<StubOrigin> origin;
 };
 
 struct ReportRoot {

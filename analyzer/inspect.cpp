@@ -1,0 +1,121 @@
+#include <elf.h>
+#include <fmt/format.h>
+
+#include "facts/elf_headers.h"
+#include "facts/file_kind.h"
+#include "facts/read_facts.h"
+#include "input/open_inputs.h"
+#include "link/demangle.h"
+#include "link/lookup.h"
+#include "link/scene.h"
+#include "report/inspection.h"
+
+namespace wheelvet {
+namespace {
+
+// "GLIBC_2.34" raises the floor of "GLIBC"; names without a number do not.
+void raise_floor(std::map<std::string, std::string>& floors, const std::string& version) {
+  std::size_t underscore = version.rfind('_');
+  if (underscore == std::string::npos || underscore + 1 == version.size()) return;
+  std::string number = version.substr(underscore + 1);
+  if (number.find_first_not_of("0123456789.") != std::string::npos) return;
+  std::string& floor = floors[version.substr(0, underscore)];
+  if (floor.empty() || compare_versions(floor, number) < 0) floor = number;
+}
+
+bool wanted(const InspectOptions& options, const InspectedSymbol& symbol) {
+  return options.match.empty() || symbol.symbol.find(options.match) != std::string::npos ||
+         symbol.readable.find(options.match) != std::string::npos;
+}
+
+void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFile& out) {
+  VersionNames versions(elf);
+  for (std::size_t i = 1; i < elf.symbols.count; ++i) {
+    Symbol symbol = elf.symbols.at(i);
+    if (symbol.binding == STB_LOCAL || symbol.name.empty()) continue;
+    bool import = symbol.section == SHN_UNDEF;
+    bool needed = symbol.relocations != used_by_none;
+    if (import) {
+      ++out.imports;
+      if (!needed) ++out.unneeded_imports;
+      if (symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")) ++out.python_imports;
+    } else {
+      ++out.exports;
+    }
+    if (!(import ? options.imports : options.exports)) continue;
+    InspectedSymbol shown;
+    shown.symbol = symbol.name;
+    shown.readable = demangled(symbol.name);
+    shown.weak = symbol.binding == STB_WEAK;
+    shown.needed = needed;
+    if (std::optional<WantedVersion> version = versions.of(symbol.version)) {
+      shown.version = version->name;
+      shown.library = version->file;
+    }
+    if (wanted(options, shown)) out.listed.push_back(std::move(shown));
+  }
+}
+
+void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile& out) {
+  const ElfFacts& elf = file.elf;
+  out.machine = elf.machine == EM_X86_64 ? "x86-64" : "aarch64";
+  out.size = elf.file_size;
+  out.soname = elf.soname;
+  out.needed = elf.needed;
+  out.has_rpath = elf.rpath.has_value();
+  out.has_runpath = elf.runpath.has_value();
+  out.rpath = elf.rpath.value_or("");
+  out.runpath = elf.runpath.value_or("");
+  out.build_id = elf.build_id;
+  if (is_module(file)) out.module = module_name(file.path);
+  for (const VersionNeed& need : elf.version_needs) {
+    for (const NeededVersion& version : need.versions) {
+      out.version_needs[need.file].push_back(version.name);
+      raise_floor(out.floors, version.name);
+    }
+  }
+  for (const VersionDefinition& definition : elf.version_definitions) {
+    if (!definition.base) out.version_definitions.push_back(definition.name);
+  }
+  out.symbols = elf.symbols.count;
+  out.tls_size = elf.tls_size;
+  // Without PT_GNU_STACK the stack is executable on x86-64 and not on aarch64 (glibc stackinfo.h).
+  out.executable_stack =
+      elf.stack_flags ? (*elf.stack_flags & PF_X) != 0 : elf.machine == EM_X86_64;
+  out.writable_code = elf.writable_code;
+  out.bind_now = (elf.flags & DF_BIND_NOW) != 0 || (elf.flags_1 & DF_1_NOW) != 0;
+  add_symbols(elf, options, out);
+  if (options.headers) out.headers = header_lines(elf);
+}
+
+}  // namespace
+
+Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
+  std::vector<Input> inputs;
+  for (const std::string& path : targets) inputs.push_back(open_input(path, true));
+  Facts facts = read_facts(inputs, {});
+  Inspection out;
+  for (const InputFacts& input : facts.inputs) {
+    const std::vector<Problem>* lists[] = {&inputs[input.input].problems, &input.problems};
+    for (const auto* list : lists) {
+      out.problems.insert(out.problems.end(), list->begin(), list->end());
+    }
+    for (const PackageFacts& package : input.packages) {
+      out.packages.push_back({package.name, package.version, package.requires_python, package.tags,
+                              package.requirements});
+    }
+    for (const FileFacts& file : input.files) {
+      if (file.problem) {
+        out.problems.push_back(*file.problem);
+        continue;
+      }
+      InspectedFile& shown = out.files.emplace_back();
+      shown.path = file.path;
+      shown.kind = to_string(file.kind);
+      if (file.kind == FileKind::elf) add_elf(file, options, shown);
+    }
+  }
+  return out;
+}
+
+}  // namespace wheelvet

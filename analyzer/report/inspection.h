@@ -1,0 +1,60 @@
+// Facts for people: what `inspect` shows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "wheelvet/problem.h"
+#include "wheelvet/report.h"
+
+namespace wheelvet {
+
+struct InspectOptions {
+  bool imports = false, exports = false, headers = false;
+  std::string match;  ///< part of a mangled or demangled name; empty for all
+};
+
+struct InspectedSymbol {
+  std::string symbol, readable, version, library;  ///< library: file of an import's version need
+  bool weak = false;
+  bool needed = false;  ///< imports: some relocation refers to it
+};
+
+struct InspectedFile {
+  std::string path;
+  std::string kind;     ///< "an ELF object", ...
+  std::string machine;  ///< x86-64, aarch64
+  std::uint64_t size = 0;  ///< bytes
+  std::string soname, rpath, runpath, build_id, module;  ///< module: import name, or empty
+  bool has_rpath = false, has_runpath = false;
+  std::vector<std::string> needed;
+  std::map<std::string, std::vector<std::string>> version_needs;  ///< file -> versions
+  std::vector<std::string> version_definitions;
+  std::map<std::string, std::string> floors;  ///< "GLIBC" -> highest version needed
+  std::size_t symbols = 0, imports = 0, unneeded_imports = 0, exports = 0, python_imports = 0;
+  std::uint64_t tls_size = 0;
+  bool executable_stack = false, writable_code = false, bind_now = false;
+  std::vector<InspectedSymbol> listed;
+  std::vector<std::string> headers;
+};
+
+struct InspectedPackage {
+  std::string name, version, requires_python;
+  std::vector<std::string> tags, requirements;
+};
+
+struct Inspection {
+  std::vector<InspectedPackage> packages;
+  std::vector<InspectedFile> files;
+  std::vector<Problem> problems;
+};
+
+/// The facts of one or more inputs. WrongUsage as `open_input`.
+Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options);
+
+std::string render_text(const Inspection& inspection, bool color);
+std::string render_json(const Inspection& inspection);
+
+}  // namespace wheelvet

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include "report/inspection.h"
+#include "report/printable.h"
+#include "report/style.h"
+
+namespace wheelvet {
+namespace {
+
+std::string joined(const std::vector<std::string>& values, std::string_view separator = ", ") {
+  std::vector<std::string> shown;
+  for (const std::string& value : values) shown.push_back(printable(value));
+  return fmt::format("{}", fmt::join(shown, separator));
+}
+
+void line(std::string& out, std::string_view label, const std::string& text) {
+  if (!text.empty()) out += fmt::format("    {:<10}{}\n", label, text);
+}
+
+void add_symbol(std::string& out, const InspectedSymbol& symbol) {
+  std::string version = symbol.version.empty() ? "" : "@" + printable(symbol.version);
+  std::string library = symbol.library.empty() ? "" : "  " + printable(symbol.library);
+  out += fmt::format("    {}{}{}{}\n", printable(symbol.symbol), version, library,
+                     symbol.weak ? "  weak" : "");
+  if (symbol.readable != symbol.symbol) out += fmt::format("        {}\n", printable(symbol.readable));
+}
+
+std::string flags_of(const InspectedFile& file) {
+  std::vector<std::string> flags;
+  if (file.bind_now) flags.emplace_back("bind now");
+  if (file.executable_stack) flags.emplace_back("executable stack");
+  if (file.writable_code) flags.emplace_back("writable code");
+  if (file.tls_size) flags.push_back(fmt::format("{} bytes of thread-local storage", file.tls_size));
+  return fmt::format("{}", fmt::join(flags, ", "));
+}
+
+void add_file(std::string& out, const InspectedFile& file, const Style& style) {
+  out += fmt::format("\n  {}", style.bold(printable(file.path)));
+  if (file.machine.empty()) {
+    out += fmt::format("  {}\n", file.kind);
+    return;
+  }
+  out += fmt::format("  {}, {} bytes{}\n", file.machine, file.size,
+                     file.module.empty() ? "" : ", Python module " + printable(file.module));
+  line(out, "soname", printable(file.soname));
+  line(out, "needed", joined(file.needed));
+  if (file.has_rpath) line(out, "rpath", printable(file.rpath));
+  if (file.has_runpath) line(out, "runpath", printable(file.runpath));
+  for (const auto& [name, versions] : file.version_needs) {
+    line(out, "versions", fmt::format("{}: {}", printable(name), joined(versions, " ")));
+  }
+  line(out, "defines", joined(file.version_definitions, " "));
+  std::vector<std::string> floors;
+  for (const auto& [prefix, number] : file.floors) {
+    floors.push_back(printable(prefix + "_" + number));
+  }
+  line(out, "floor", fmt::format("{}", fmt::join(floors, ", ")));
+  line(out, "symbols", fmt::format("{} imported ({} that no relocation needs, {} of Python), {} exported",
+                                   file.imports, file.unneeded_imports, file.python_imports,
+                                   file.exports));
+  line(out, "flags", flags_of(file));
+  line(out, "build id", printable(file.build_id));
+  for (const std::string& header : file.headers) out += fmt::format("    {}\n", printable(header));
+  for (const InspectedSymbol& symbol : file.listed) add_symbol(out, symbol);
+}
+
+}  // namespace
+
+std::string render_text(const Inspection& inspection, bool color) {
+  Style style(color);
+  std::string out;
+  for (const InspectedPackage& package : inspection.packages) {
+    out += fmt::format("{} {}\n", style.bold(printable(package.name)), printable(package.version));
+    line(out, "python", printable(package.requires_python));
+    line(out, "tags", joined(package.tags));
+    for (const std::string& requirement : package.requirements) {
+      line(out, "requires", printable(requirement));
+    }
+  }
+  for (const InspectedFile& file : inspection.files) add_file(out, file, style);
+  for (const Problem& problem : inspection.problems) {
+    out += fmt::format("\n  {}  {}\n", style.red("problem"), to_line(problem));
+  }
+  return out;
+}
+
+}  // namespace wheelvet
