@@ -23,18 +23,26 @@ void add_search(const RootView& view, const PlannedObject& object, Finding& find
   }
 }
 
+bool is_kind(const LibraryRule* rule, std::initializer_list<std::string_view> kinds) {
+  return rule && std::find(kinds.begin(), kinds.end(), rule->kind) != kinds.end();
+}
+
+bool absent(const PlannedObject& object) {
+  return object.found == Found::absent && object.file == none;
+}
+
+// A question without torch: its libraries, and the CUDA libraries that torch brings along.
+void needs_torch(const RootView& view, const PlannedObject& object, FindingSet& found) {
+  Finding& finding = found.at("torch", "LIB-003", Severity::note);
+  finding.title = "needs torch, which is not among the inputs";
+  finding.cause = "what torch owns, and the CUDA libraries that come with it, cannot be judged";
+  finding.fix = "add the torch wheel it is to run with: --with torch-*.whl";
+  add_once(finding.evidence, fmt::format("needs {}", object.name));
+  add_once(finding.roots, view.path);
+}
+
 void missing_library(const Run& run, const RootView& view, const PlannedObject& object,
                      FindingSet& found) {
-  const LibraryRule* rule = rule_of(run, object);
-  if (rule && rule->kind == "torch") {
-    Finding& finding = found.at("torch", "LIB-003", Severity::note);
-    finding.title = "needs torch, which is not among the inputs";
-    finding.cause = "the imports that torch owns cannot be judged without it";
-    finding.fix = "add the torch wheel it is to run with: --with torch-*.whl";
-    add_once(finding.evidence, fmt::format("needs {}", object.name));
-    add_once(finding.roots, view.path);
-    return;
-  }
   Finding& finding = found.at(object.name, "LIB-001", Severity::error);
   finding.title = fmt::format("{} is needed and nothing supplies it", object.name);
   finding.cause = "no input holds it, no package among the inputs declares one that does, and it is "
@@ -84,10 +92,19 @@ void outside_policy(const Run& run, const RootView& view, const PlannedObject& o
 
 std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots) {
   FindingSet found;
+  bool torch_is_absent = std::any_of(roots.begin(), roots.end(), [&](const RootView& view) {
+    return std::any_of(view.objects.begin(), view.objects.end(), [&](std::size_t index) {
+      const PlannedObject& object = view.object(index);
+      return absent(object) && is_kind(rule_of(run, object), {"torch"});
+    });
+  });
   for (const RootView& view : roots) {
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
-      if (object.found == Found::absent && object.file == none) {
+      if (torch_is_absent && absent(object) &&
+          is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
+        needs_torch(view, object, found);
+      } else if (absent(object)) {
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);

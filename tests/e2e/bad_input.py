@@ -1,0 +1,152 @@
+"""Whatever is given, the answer is one clear line and the exit code of the contract."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import zipfile
+
+from support import PROGRAM, main, report, run, stub, validate
+
+SGL = stub("sgl_kernel-0.3.21")
+FITTING = stub("torch-2.9.1")
+WORK = pathlib.Path(tempfile.mkdtemp())
+
+
+def made(name, content):
+    path = WORK / name
+    path.write_bytes(content)
+    return path
+
+
+def one_line(text):
+    return len(text.strip().splitlines()) == 1
+
+
+def test_a_missing_file_is_wrong_usage():
+    done = run("check", WORK / "nothing.whl")
+    assert done.returncode == 2 and one_line(done.stderr), done.stderr
+
+
+def test_an_unknown_option_is_wrong_usage():
+    assert run("check", "--no-such-option").returncode == 2
+    assert run("frobnicate").returncode == 2
+    assert run().returncode == 2
+
+
+def test_text_in_place_of_a_wheel_is_an_unanswered_question():
+    code, parsed = report(made("a-1-py3-none-any.whl", b"hello\n" * 10))
+    assert code == 3 and not parsed["complete"]
+    assert "not a zip archive" in parsed["problems"][0]["reason"]
+
+
+def test_every_cut_of_a_wheel_gives_a_problem_and_no_crash():
+    whole = pathlib.Path(SGL).read_bytes()
+    for size in list(range(0, 200, 7)) + list(range(200, len(whole), len(whole) // 40)):
+        code, parsed = report(made("cut-1-py3-none-any.whl", whole[:size]))
+        assert code == 3 and parsed["problems"], (size, code)
+
+
+def test_a_damaged_member_is_told_and_the_others_are_judged():
+    whole = bytearray(pathlib.Path(SGL).read_bytes())
+    with zipfile.ZipFile(SGL) as archive:
+        info = archive.getinfo("sgl_kernel/spatial_ops.abi3.so")
+    at = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
+    whole[at] ^= 0xFF
+    code, parsed = report(made("bad-1-cp310-abi3-linux_x86_64.whl", whole), "--with", FITTING)
+    assert code in (1, 3), code
+    told = json.dumps(parsed["problems"]) + json.dumps(parsed["findings"])
+    assert "spatial_ops" in told
+    assert len([root for root in parsed["roots"] if root["status"] == "loads"]) >= 11
+
+
+def test_files_that_are_no_objects_are_named_for_what_they_are():
+    kinds = {
+        "script.so": (b"/* GNU ld script */\nINPUT(libx.so.1)\n", "a linker script"),
+        "lfs.so": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
+        "page.so": (b"<!DOCTYPE html><html></html>", "HTML page"),
+        "lib.so.1": (b"!<arch>\n", "static archive"),
+        "none.so": (b"", "empty"),
+        "old.so": (b"\x7fELF\x01\x01\x01" + b"\0" * 60, "32-bit"),
+        "big.so": (b"\x7fELF\x02\x02\x01" + b"\0" * 60, "big-endian"),
+    }
+    path = WORK / "kinds-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, (content, _) in kinds.items():
+            archive.writestr("kinds/" + name, content)
+    code, parsed = report(path)
+    titles = {obj: finding["title"] for finding in parsed["findings"] for obj in finding["objects"]}
+    for name, (_, words) in kinds.items():
+        assert words in titles["kinds/" + name], (name, titles)
+    assert code == 0, code
+
+
+def test_no_control_byte_of_a_name_reaches_the_output():
+    path = WORK / "names-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/\x1b[31mred\u202e\x07.so", b"not an object \x00\x01")
+    for arguments in ((), ("--format", "json"), ("-v",)):
+        done = subprocess.run([PROGRAM, "check", path, *arguments], capture_output=True, timeout=60)
+        out = done.stdout + done.stderr
+        assert b"\x1b" not in out and b"\x07" not in out and "\u202e".encode() not in out
+        assert b"red" in out
+
+
+def test_a_fifo_and_a_device_are_not_opened():
+    fifo = WORK / "fifo-1-py3-none-any.whl"
+    os.mkfifo(fifo)
+    assert run("check", fifo).returncode == 3
+    assert run("check", "/dev/zero").returncode == 3
+
+
+def test_an_output_that_cannot_be_written_is_told():
+    for arguments in (("-o", "/dev/full"), ("-o", WORK / "no" / "folder")):
+        done = run("check", SGL, "--with", FITTING, *arguments)
+        assert done.returncode == 3 and "could not be" in done.stderr, done.stderr
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, "rules"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3, done.stderr
+
+
+def test_a_closed_pipe_is_no_crash():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([PROGRAM, "check", SGL, "--with", FITTING], stdout=write,
+                          stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert done.returncode == 3, (done.returncode, done.stderr)
+
+
+def test_json_mode_has_an_error_envelope():
+    done = run("check", WORK / "nothing.whl", "--format", "json")
+    parsed = json.loads(done.stdout)
+    validate(parsed, "report")
+    assert parsed["exit_code"] == 2
+
+
+def test_source_archives_are_told_apart():
+    done = run("check", made("a-1.tar.gz", b"\x1f\x8b"))
+    assert done.returncode == 2 and "not supported" in done.stderr
+
+
+def test_a_link_out_of_a_folder_is_not_followed():
+    folder = WORK / "tree"
+    (folder / "p").mkdir(parents=True)
+    (folder / "p" / "m.so").symlink_to("/usr/lib/x86_64-linux-gnu/libc.so.6")
+    code, parsed = report(folder)
+    assert code == 3 and "leads out" in parsed["problems"][0]["reason"], parsed["problems"]
+
+
+def test_documents_of_the_program():
+    assert "SYM-001" in run("rules").stdout
+    assert "Fix:" in run("rules", "SYM-001").stdout
+    assert run("rules", "NO-000").returncode == 2
+    for name in run("schema").stdout.split():
+        json.loads(run("schema", name).stdout)
+    assert run("schema", "none").returncode == 2
+    assert run("--version").stdout.startswith("wheelvet ")
+    assert "Examples" in run("check", "--help").stdout
+
+
+main(globals())
