@@ -13,6 +13,10 @@ namespace {
 // More versions than an index can name (15 bits) are no file a linker made.
 constexpr std::size_t max_versions = 1u << 15;
 constexpr std::uint64_t relocations_per_read = 1u << 16;
+// Entries may share one long name, and note segments the same bytes: copying them would multiply a small
+// file into gigabytes. Linux takes no path longer than 4096 bytes; a list of folders may be longer.
+constexpr std::size_t max_name = 4096, max_path_list = 1u << 20;
+constexpr std::size_t max_names = 16u << 20;
 
 struct Reader {
   const FileView& file;
@@ -256,8 +260,13 @@ SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub) {
   return table;
 }
 
-std::string name_in(const SymbolTable& table, std::uint64_t offset, std::string_view field) {
-  return std::string(string_at(table.strings, offset, field));
+std::string name_in(const SymbolTable& table, std::uint64_t offset, std::string_view field,
+                    std::size_t limit = max_name) {
+  std::string_view name = string_at(table.strings, offset, field);
+  if (name.size() > limit) {
+    throw Unreadable(field, std::nullopt, fmt::format("name is longer than {} bytes", limit));
+  }
+  return std::string(name);
 }
 
 // A chain of version records. The loader goes by the `next` fields, which only lead forward, and not
@@ -313,15 +322,18 @@ void read_version_definitions(const Reader& in, ElfFacts& facts) {
 }
 
 void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
+  std::size_t total = 0;
   for (const Elf64_Dyn& entry : in.dynamic) {
     if (entry.d_tag == DT_NEEDED) {
       facts.needed.push_back(name_in(facts.symbols, entry.d_un.d_val, "DT_NEEDED"));
+      total += facts.needed.back().size();
+      if (total > max_names) throw Unreadable("DT_NEEDED", std::nullopt, "names of over 16 MiB");
     }
   }
   auto text = [&](std::int64_t tag, std::string_view field) -> std::optional<std::string> {
     std::optional<std::uint64_t> offset = in.value(tag);
     if (!offset) return std::nullopt;
-    return name_in(facts.symbols, *offset, field);
+    return name_in(facts.symbols, *offset, field, max_path_list);
   };
   facts.soname = text(DT_SONAME, "DT_SONAME").value_or("");
   facts.rpath = text(DT_RPATH, "DT_RPATH");
@@ -366,11 +378,13 @@ void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
 }
 
 void read_segments(const Reader& in, ElfFacts& facts, std::optional<StubNote>& stub) {
+  std::uint64_t total = 0;
   for (const Elf64_Phdr& segment : in.layout.segments) {
     if (segment.p_type != PT_NOTE) continue;
     if (!fits(segment.p_offset, segment.p_filesz, in.file.size)) {
       facts.oddities.emplace_back("PT_NOTE ends after the file");
-    } else if (segment.p_filesz <= max_stub_note_bytes) {
+    } else if (segment.p_filesz <= max_stub_note_bytes - std::min(max_stub_note_bytes, total)) {
+      total += segment.p_filesz;
       Bytes bytes = in.file.bytes(segment.p_offset, segment.p_filesz);
       std::vector<std::uint8_t> own(bytes.begin(), bytes.end());
       read_note_segment(own, segment.p_align, facts, stub);

@@ -38,15 +38,16 @@ bool Spool::holds(const FileRange& range) const {
 }
 
 Bytes Spool::held(const FileRange& range) {
+  // First, so that the ends below cannot overflow.
+  if (!fits(range.offset, range.size, file_size_)) {
+    throw Unreadable("file", range.offset, "ends after the file");
+  }
   if (range.end() <= front_.size()) return Bytes(front_).subspan(range.offset, range.size);
   for (const Piece& piece : pieces_) {
     if (range.offset >= piece.range.offset &&
         range.end() <= piece.range.offset + piece.bytes.size()) {
       return Bytes(piece.bytes).subspan(range.offset - piece.range.offset, range.size);
     }
-  }
-  if (!fits(range.offset, range.size, file_size_)) {
-    throw Unreadable("file", range.offset, "ends after the file");
   }
   missed_.push_back(range);
   throw Unreadable("tables", range.offset, "lie too far apart to be kept in the memory allowed");

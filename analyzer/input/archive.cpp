@@ -78,6 +78,12 @@ Directory read_end64(const RandomFile& file, std::uint64_t end_at, const Directo
   if (load<std::uint32_t>(record, 0, "zip64 end record") != end64_signature) {
     throw Unreadable("zip64 end record", at, "has no signature");
   }
+  // Its size does not count the signature and itself (APPNOTE 4.3.14.1).
+  auto rest = load<std::uint64_t>(record, 4, "zip64 end record");
+  std::uint64_t room = end_at - locator64_size - at;
+  if (room < 12 || rest != room - 12) {
+    fault(input, "ARC-003", "", "bytes between the zip64 end record and its locator", at);
+  }
   Directory wide;
   wide.entries = load<std::uint64_t>(record, 32, "zip64 end record");
   wide.size = load<std::uint64_t>(record, 40, "zip64 end record");
@@ -119,6 +125,10 @@ Directory find_directory(const RandomFile& file, Input& input) {
   Directory plain;
   plain.end_record = tail_at + *found;
   plain.entries = load<std::uint16_t>(tail, *found + 10, "zip end record");
+  auto on_this_disk = load<std::uint16_t>(tail, *found + 8, "zip end record");
+  if (on_this_disk != plain.entries) {
+    fault(input, "ARC-004", "", "the end record counts entries on other disks", plain.end_record);
+  }
   plain.size = load<std::uint32_t>(tail, *found + 12, "zip end record");
   plain.offset = load<std::uint32_t>(tail, *found + 16, "zip end record");
   Directory directory = read_end64(file, plain.end_record, plain, input);
@@ -149,6 +159,16 @@ void check_name(Input& input, const std::string& name) {
   }
 }
 
+// Readers that know the Info-ZIP Unicode Path field (APPNOTE 4.6.9) take the name from there.
+void check_unicode_path(Bytes extra, const std::string& name, Input& input) {
+  std::optional<Bytes> path = extra_field(extra, extra_unicode_path);
+  if (!path) return;
+  bool same = path->size() >= 5 &&
+              std::equal(path->begin() + 5, path->end(), name.begin(), name.end(),
+                         [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  if (!same) fault(input, "ARC-014", name, "Unicode path extra field gives another name");
+}
+
 std::vector<Entry> read_central(Bytes bytes, const Directory& directory, Input& input) {
   std::vector<Entry> entries;
   constexpr const char* field = "central directory";
@@ -171,11 +191,7 @@ std::vector<Entry> read_central(Bytes bytes, const Directory& directory, Input& 
     Bytes extra = slice(bytes, at + central_size + name_size, extra_size, field);
     entry.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
     resolve_zip64(extra, {&entry.size, &entry.packed, &entry.header_offset});
-    if (std::optional<Bytes> path = extra_field(extra, extra_unicode_path)) {
-      bool same = path->size() >= 5 && std::equal(path->begin() + 5, path->end(), name.begin(),
-                                                  name.end());
-      if (!same) fault(input, "ARC-014", entry.name, "Unicode path extra field gives another name");
-    }
+    check_unicode_path(extra, entry.name, input);
     entries.push_back(std::move(entry));
     at += central_size + name_size + extra_size + comment_size;
   }
@@ -222,6 +238,7 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   local.name.assign(reinterpret_cast<const char*>(bytes.data() + local_size), name_size);
   Bytes extra = slice(bytes, local_size + name_size, extra_size, field);
   resolve_zip64(extra, {&local.size, &local.packed});
+  check_unicode_path(extra, local.name, input);
 
   auto differ = [&](const char* what) {
     fault(input, "ARC-002", entry.name, fmt::format("{} differs between the two headers", what),

@@ -102,7 +102,9 @@ class PrintBound {
     for (const Node* node : nodes) total = add(total, of(node) + 2);
     return total;
   }
+  // Not for `Node*`, which a template would take before the overload for `const Node*` gets its turn.
   template <class Other>
+    requires(!std::is_convertible_v<Other, const Node*>)
   std::uint64_t part(const Other&) {
     return 24;  // numbers, flags, qualifiers
   }
