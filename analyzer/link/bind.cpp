@@ -71,8 +71,16 @@ std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const Expo
   return ~0u;
 }
 
-// Whether a library that is not among the inputs exports a name.
-Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
+// What a library that is not among the inputs needs in turn is not known either: torch's libraries bring
+// CUDA's, and those bring each other. A name of such a family may come in with it.
+bool may_bring(std::string_view kind, std::string_view family) {
+  if (kind == "torch") return family == "cuda" || family == "nccl" || family == "driver";
+  if (kind == "cuda" || kind == "nccl") return family == "cuda" || family == "driver";
+  return false;
+}
+
+// Whether a library that is not among the inputs exports a name itself.
+Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
   if (wanted.version && !wanted.version->file.empty()) {
     bool named = std::find(object.names.begin(), object.names.end(), wanted.version->file) !=
                  object.names.end();
@@ -94,6 +102,15 @@ Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted)
   }
   if (!wanted.family.empty()) return wanted.family == rule.kind ? Owns::maybe : Owns::no;
   return rule.versioned ? Owns::no : Owns::maybe;
+}
+
+Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
+  Owns answer = owns_itself(scene, object, wanted);
+  if (answer == Owns::no && !wanted.version && object.library != none &&
+      may_bring(scene.rules->libraries[object.library].kind, wanted.family)) {
+    return Owns::maybe;
+  }
+  return answer;
 }
 
 class Binder {
@@ -186,7 +203,7 @@ class Binder {
     for (const VersionNeed& need : elf.version_needs) {
       std::size_t provider = loaded_as(scene_, link_.plan, need.file);
       if (provider == none) {
-        link_.mismatches.push_back({index, none, need.file, ""});
+        if (!brought_by_others()) link_.mismatches.push_back({index, none, need.file, ""});
         continue;
       }
       const ElfFacts* other = elf_of(scene_, link_.plan.objects[provider]);
@@ -203,6 +220,16 @@ class Binder {
         }
       }
     }
+  }
+
+  // True when a library whose own needs are not known is in the process.
+  bool brought_by_others() const {
+    const std::vector<PlannedObject>& objects = link_.plan.objects;
+    return std::any_of(objects.begin(), objects.end(), [&](const PlannedObject& object) {
+      bool plain = object.found == Found::interpreter ||
+                   (object.library != none && scene_.rules->libraries[object.library].plain);
+      return !elf_of(scene_, object) && !plain;
+    });
   }
 
   LinkContext& context_;
