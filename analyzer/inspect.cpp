@@ -45,7 +45,7 @@ void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFi
     if (!(import ? options.imports : options.exports)) continue;
     InspectedSymbol shown;
     shown.symbol = symbol.name;
-    shown.readable = demangled(symbol.name);
+    shown.readable = options.mangled ? shown.symbol : demangled(symbol.name);
     shown.weak = symbol.binding == STB_WEAK;
     shown.needed = needed;
     if (std::optional<WantedVersion> version = versions.of(symbol.version)) {

@@ -41,11 +41,13 @@ std::pair<std::string, std::string> split_version(const std::string& version) {
   return {version.substr(0, underscore), version.substr(underscore + 1)};
 }
 
-// Versions outside the sets that the input's policy allows, with the objects that need them.
+// Versions outside the sets that the input's policy allows: the highest of each kind, with the objects
+// that need one.
 void floor_findings(const Run& run, std::size_t input, FindingSet& found) {
   const PolicyRule* policy = promised_policy(run, input);
   if (!policy) return;
-  std::map<std::string, std::vector<std::string>> above;
+  std::map<std::string, std::string> highest;
+  std::vector<std::string> objects;
   for (const FileFacts& file : run.facts.inputs[input].files) {
     if (file.kind != FileKind::elf || file.problem) continue;
     for (const VersionNeed& need : file.elf.version_needs) {
@@ -55,19 +57,20 @@ void floor_findings(const Run& run, std::size_t input, FindingSet& found) {
         if (version.weak || allowed == policy->versions.end()) continue;
         bool listed = std::find(allowed->second.begin(), allowed->second.end(), number) !=
                       allowed->second.end();
-        if (!listed) add_once(above[version.name], file.path);
+        if (listed) continue;
+        std::string& known = highest[prefix];
+        if (known.empty() || compare_versions(known, number) < 0) known = number;
+        add_once(objects, file.path);
       }
     }
   }
-  if (above.empty()) return;
+  if (highest.empty()) return;
   Finding& finding = found.at(run.inputs[input].label, "VER-002", Severity::warning);
   finding.title = fmt::format("needs newer system libraries than {} promises", policy->name);
-  for (const auto& [version, files] : above) {
-    finding.evidence.push_back(
-        fmt::format("{} by {}{}", version, files.front(),
-                    files.size() == 1 ? "" : fmt::format(" and {} more", files.size() - 1)));
-    for (const std::string& file : files) add_once(finding.objects, file);
+  for (const auto& [prefix, number] : highest) {
+    finding.evidence.push_back(fmt::format("up to {}_{}", prefix, number));
   }
+  finding.objects = objects;
   finding.cause = "the platform tag of the wheel is older than what its objects were linked against";
   finding.fix = "a host with these versions, or a wheel with the tag that fits (auditwheel repair)";
 }

@@ -9,7 +9,7 @@ namespace wheelvet::cli {
 
 int run_inspect(const Options& options) {
   InspectOptions wanted{options.list_imports, options.list_exports, options.headers,
-                        options.symbols};
+                        options.mangled, options.symbols};
   // A pattern alone asks for both directions.
   if (!wanted.match.empty() && !wanted.imports && !wanted.exports) {
     wanted.imports = wanted.exports = true;

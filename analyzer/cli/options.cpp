@@ -66,6 +66,7 @@ void add_inspect(CLI::App& app, Options& options) {
   inspect->add_option("--match", options.symbols,
                       "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
+  inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
   add_output(*inspect, options);
   inspect->footer(

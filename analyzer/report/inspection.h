@@ -13,6 +13,7 @@ namespace wheelvet {
 
 struct InspectOptions {
   bool imports = false, exports = false, headers = false;
+  bool mangled = false;  ///< leave C++ names as they are
   std::string match;  ///< part of a mangled or demangled name; empty for all
 };
 

@@ -10,7 +10,7 @@
 namespace wheelvet {
 namespace {
 
-constexpr std::size_t most_symbols = 12, most_evidence = 8, most_objects = 8;
+constexpr std::size_t most_symbols = 12, most_evidence = 8, most_objects = 6;
 
 struct Writer {
   const Report& report;
