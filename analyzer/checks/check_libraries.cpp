@@ -66,6 +66,29 @@ void unusable_file(const Run& run, const RootView& view, const PlannedObject& ob
   add_search(view, object, finding);
 }
 
+// A library that is among the inputs, in a folder that the loader does not search for this requester.
+void unreached_library(const RootView& view, const PlannedObject& object, FindingSet& found) {
+  if (object.found != Found::declared) return;
+  Finding& finding = found.at(object.name, "LIB-004", Severity::warning);
+  finding.title = fmt::format("{} is there, but where the loader does not look for it", object.name);
+  finding.cause = "no RPATH or RUNPATH of those that need it names its folder; it is found only when "
+                  "something has opened it before";
+  finding.fix = "import the package that opens it first, or link with an RPATH to its folder";
+  add_search(view, object, finding);
+}
+
+// A root that loads in a process that has imported something else first.
+void only_after(const RootView& view, FindingSet& found) {
+  const std::string& module = view.root->only_after;
+  if (module.empty()) return;
+  Finding& finding = found.at(module, "LIB-005", Severity::note);
+  finding.title = fmt::format("loads only after `import {}`", module);
+  finding.cause = fmt::format("{} brings libraries into the process that no path of these objects leads to",
+                              module);
+  finding.fix = fmt::format("import {} before it", module);
+  add_once(finding.roots, view.path);
+}
+
 // A system library that the platform tag does not promise.
 void outside_policy(const Run& run, const RootView& view, const PlannedObject& object,
                     FindingSet& found) {
@@ -99,6 +122,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
     });
   });
   for (const RootView& view : roots) {
+    only_after(view, found);
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
       if (torch_is_absent && absent(object) &&
@@ -108,6 +132,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
+        unreached_library(view, object, found);
       } else {
         outside_policy(run, view, object, found);
       }

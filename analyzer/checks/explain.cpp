@@ -160,7 +160,7 @@ std::string_view found_text(Found found) {
     case Found::runpath: return "RUNPATH";
     case Found::system: return "assumed: system";
     case Found::driver: return "assumed: NVIDIA driver";
-    case Found::declared: return "assumed: declared package, on no path searched";
+    case Found::declared: return "on no path searched";
     case Found::absent: return "not found";
   }
   return "";

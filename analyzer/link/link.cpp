@@ -19,9 +19,7 @@ std::string_view base_name(std::string_view path) {
 }
 
 // Sonames that a file needs, directly or through files of the scene.
-std::set<std::string> needed_closure(const Scene& scene,
-                                     const std::map<std::string, std::size_t>& by_soname,
-                                     std::size_t file) {
+std::set<std::string> needed_closure(const Scene& scene, std::size_t file) {
   std::set<std::string> names;
   std::vector<std::size_t> work = {file};
   while (!work.empty()) {
@@ -29,22 +27,11 @@ std::set<std::string> needed_closure(const Scene& scene,
     work.pop_back();
     for (const std::string& name : scene.files[at].facts->elf.needed) {
       if (!names.insert(name).second) continue;
-      auto provider = by_soname.find(name);
-      if (provider != by_soname.end()) work.push_back(provider->second);
+      auto provider = scene.by_name.find(name);
+      if (provider != scene.by_name.end()) work.push_back(provider->second);
     }
   }
   return names;
-}
-
-std::map<std::string, std::size_t> index_by_soname(const Scene& scene) {
-  std::map<std::string, std::size_t> index;
-  for (const auto& [path, file] : scene.by_path) {
-    const FileFacts& facts = *scene.files[file].facts;
-    if (!loadable(facts)) continue;
-    index.emplace(base_name(path), file);
-    if (!facts.elf.soname.empty()) index.emplace(facts.elf.soname, file);
-  }
-  return index;
 }
 
 // The release of the package that an import rule speaks of; nothing when its first library is not
@@ -61,7 +48,7 @@ const PackageFacts* importable(const Scene& scene, const ImportRule& rule) {
 class Linker {
  public:
   Linker(const Scene& scene, const LinkOptions& options)
-      : scene_(scene), options_(options), context_(scene), by_soname_(index_by_soname(scene)) {}
+      : scene_(scene), options_(options), context_(scene) {}
 
   Links run() {
     Links links;
@@ -72,7 +59,7 @@ class Linker {
 
  private:
   std::vector<const ImportRule*> imports_of(std::size_t file) {
-    std::set<std::string> needed = needed_closure(scene_, by_soname_, file);
+    std::set<std::string> needed = needed_closure(scene_, file);
     needed.insert(scene_.files[file].facts->elf.soname);
     std::vector<const ImportRule*> out;
     for (const ImportRule& rule : scene_.rules->imports) {
@@ -98,11 +85,20 @@ class Linker {
     return imports_.emplace(key, std::move(link)).first->second;
   }
 
-  LinkedRoot link_root(std::size_t file) {
+  // Objects of a root's closure that the loader would not find by itself.
+  static std::size_t unreached(const LinkedRoot& root) {
+    const LoadPlan& plan = root.link.plan;
+    return static_cast<std::size_t>(std::count_if(
+        plan.loads.back().scope.begin(), plan.loads.back().scope.end(), [&](std::size_t index) {
+          Found found = plan.objects[index].found;
+          return found == Found::declared || found == Found::absent;
+        }));
+  }
+
+  LinkedRoot link_after(std::size_t file, const std::vector<const ImportRule*>& rules) {
     LinkedRoot out;
     out.file = file;
     out.module = is_module(*scene_.files[file].facts);
-    std::vector<const ImportRule*> rules = imports_of(file);
     for (const ImportRule* rule : rules) out.imports.push_back(rule->module);
     const Link& before = after_imports(rules, fmt::format("{}", fmt::join(out.imports, ",")));
     out.link.root_file = file;
@@ -113,10 +109,29 @@ class Linker {
     return out;
   }
 
+  LinkedRoot link_root(std::size_t file) {
+    std::vector<const ImportRule*> rules = imports_of(file);
+    LinkedRoot out = link_after(file, rules);
+    // What no path leads to may be in the process already: a package that is used beside torch finds
+    // torch's CUDA libraries by their sonames.
+    std::size_t lacking = unreached(out);
+    for (const ImportRule& rule : scene_.rules->imports) {
+      if (lacking == 0) break;
+      bool played = std::find(rules.begin(), rules.end(), &rule) != rules.end();
+      if (played || !importable(scene_, rule)) continue;
+      std::vector<const ImportRule*> more = rules;
+      more.push_back(&rule);
+      LinkedRoot other = link_after(file, more);
+      if (unreached(other) >= lacking) continue;
+      other.only_after = rule.module;
+      return other;
+    }
+    return out;
+  }
+
   const Scene& scene_;
   const LinkOptions& options_;
   LinkContext context_;
-  std::map<std::string, std::size_t> by_soname_;
   std::map<std::string, Link> imports_;
 };
 

@@ -21,6 +21,7 @@ struct LinkedRoot {
   std::size_t file = none;
   bool module = false;
   std::vector<std::string> imports;  ///< names of import rules played first
+  std::string only_after;  ///< an import that it does not need by name, but that loads what it lacks
   Link link;
   std::size_t root = none;  ///< index into link.plan.objects
 };

@@ -82,9 +82,14 @@ struct Search {
     });
   }
 
-  // Nothing of the inputs: who else would have it.
+  // On no path searched: an input that has it elsewhere, or who else would have it.
   Hit assume() {
     Hit hit;
+    if (auto elsewhere = scene.by_name.find(std::string(name)); elsewhere != scene.by_name.end()) {
+      const FileFacts& facts = *scene.files[elsewhere->second].facts;
+      bool fits = scene.machine == 0 || facts.elf.machine == scene.machine;
+      if (fits) return {elsewhere->second, none, Found::declared, facts.path};
+    }
     hit.library = library_of(*scene.rules, name);
     if (hit.library == none) {
       if (!distro_package(name).empty()) hit.found = Found::system;

@@ -69,6 +69,17 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
   }
 }
 
+// For libraries that are there but on no path searched. In path order, so that it is always the same one.
+void add_names(Scene& scene) {
+  std::map<std::string, std::size_t> ordered(scene.by_path.begin(), scene.by_path.end());
+  for (const auto& [path, file] : ordered) {
+    const FileFacts& facts = *scene.files[file].facts;
+    if (facts.kind != FileKind::elf || facts.problem) continue;
+    scene.by_name.emplace(path.substr(path.find_last_of('/') + 1), file);
+    if (!facts.elf.soname.empty()) scene.by_name.emplace(facts.elf.soname, file);
+  }
+}
+
 void add_assumed_paths(Scene& scene) {
   std::set<std::string> present;
   for (const ScenePackage& package : scene.packages) {
@@ -212,6 +223,7 @@ Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rule
   scene.rules = &rules;
   add_packages(scene, inputs, facts);
   add_files(scene, inputs, facts);
+  add_names(scene);
   add_assumed_paths(scene);
   choose_python(scene, python);
   for (const SceneFile& file : scene.files) {

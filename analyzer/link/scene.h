@@ -38,6 +38,7 @@ struct Scene {
   std::vector<SceneFile> files;
   std::vector<ScenePackage> packages;
   std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
+  std::map<std::string, std::size_t> by_name;  ///< file name or soname -> index into files
   std::map<std::string, Declared> declared;  ///< normalised name -> who requires it
   /// Libraries of declared packages that are not among the inputs, where those packages put them.
   std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries

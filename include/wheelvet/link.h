@@ -20,7 +20,7 @@ enum class Found {
   runpath,      ///< DT_RUNPATH of the requester
   system,       ///< assumed in a default folder of the system
   driver,       ///< assumed: comes with the NVIDIA driver
-  declared,     ///< assumed: its package is declared, but no path searched names its folder
+  declared,     ///< there or declared, but in a folder that no path searched names
   absent,       ///< nowhere, and nobody declares it
 };
 
