@@ -80,6 +80,35 @@ void outside_policy(const Run& run, const RootView& view, const PlannedObject& o
   add_once(finding.objects, requester.name);
 }
 
+// A library that only an extra of the package brings.
+void from_extra(const Run& run, const RootView& view, const PlannedObject& object,
+                FindingSet& found) {
+  const LibraryRule* rule = rule_of(run, object);
+  if (object.found != Found::declared || !rule || who_declares(run.scene.declared, *rule)) return;
+  const Declared* optional = who_declares(run.scene.optional, *rule);
+  if (!optional) return;
+  Finding& finding = found.at(optional->by + optional->extra, "LIB-004", Severity::warning);
+  finding.title = fmt::format("libraries come with the extra '{}' of {} only", optional->extra,
+                              optional->by);
+  finding.cause = "a plain installation does not bring them; what needs them loads with the extra alone";
+  std::string name = optional->by.substr(0, optional->by.find(' '));
+  finding.fix = fmt::format("pip install \"{}[{}]\", or these libraries from elsewhere", name,
+                            optional->extra);
+  add_once(finding.evidence, fmt::format("needs {}", object.name));
+  add_search(view, object, finding);
+}
+
+// A library of the package that the loader would not find, but that may be in the process already.
+void opened_before(const RootView& view, const PlannedObject& object, FindingSet& found) {
+  if (object.found != Found::earlier) return;
+  Finding& finding = found.at("", "LIB-005", Severity::note);
+  finding.title = "libraries load only after others of the same package";
+  finding.cause = "no search path reaches these files; the package must open them first";
+  finding.fix = "none, where the package does so";
+  add_once(finding.evidence, fmt::format("before: {}", object.name));
+  add_once(finding.roots, view.path);
+}
+
 }  // namespace
 
 std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots) {
@@ -91,7 +120,9 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
+        opened_before(view, object, found);
       } else {
+        from_extra(run, view, object, found);
         outside_policy(run, view, object, found);
       }
     }

@@ -93,7 +93,7 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     if (!concerns) continue;
     if (finding.id == "LIB-003") unanswered = true;
     if (finding.severity == Severity::error) fails = true;
-    if (finding.alternative) fails_as_alternative = true;
+    if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
   out.status = fails || fails_as_alternative ? Status::fails
                : unanswered                  ? Status::undecided
@@ -118,12 +118,11 @@ Assumption assumption_of(const Run& run, const PlannedObject& object) {
     out.owner = rule && !rule->apt.empty() ? rule->apt : std::string(distro_package(object.name));
   } else {
     out.kind = "package";
-    for (const std::string& package : rule->pip) {
-      auto declared = run.scene.declared.find(package);
-      if (declared == run.scene.declared.end()) continue;
-      out.owner = package;
-      out.because = "declared by " + declared->second.by;
-      break;
+    out.owner = rule->pip.front();
+    if (const Declared* declared = who_declares(run.scene.declared, *rule)) {
+      out.because = "declared by " + declared->by;
+    } else if (const Declared* optional = who_declares(run.scene.optional, *rule)) {
+      out.because = fmt::format("extra {} of {}", optional->extra, optional->by);
     }
   }
   return out;
@@ -158,6 +157,7 @@ std::string_view found_text(Found found) {
     case Found::rpath: return "RPATH";
     case Found::runpath: return "RUNPATH";
     case Found::system: return "assumed: system";
+    case Found::earlier: return "must be opened before";
     case Found::driver: return "assumed: NVIDIA driver";
     case Found::declared: return "assumed: declared package, on no path searched";
     case Found::absent: return "not found";
@@ -283,6 +283,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   add_inputs(run, report);
   std::vector<std::string> groups = alternative_groups(run, roots);
   excuse_alternatives(roots, groups, findings);
+  excuse_unopened(run, roots, groups, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.severity > b.severity;
   });

@@ -90,7 +90,8 @@ Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted)
     return columns == ~0u ? Owns::maybe : Owns::no;
   }
   if (!rule.prefixes.empty()) {
-    return has_prefix(wanted.name.text, rule.prefixes) ? Owns::maybe : Owns::no;
+    if (!has_prefix(wanted.name.text, rule.prefixes)) return Owns::no;
+    return object.found == Found::system ? Owns::yes : Owns::maybe;  // named in the report either way
   }
   if (!wanted.family.empty()) return wanted.family == rule.kind ? Owns::maybe : Owns::no;
   return rule.versioned ? Owns::no : Owns::maybe;
