@@ -118,10 +118,11 @@ Assumption assumption_of(const Run& run, const PlannedObject& object) {
     out.owner = rule && !rule->apt.empty() ? rule->apt : std::string(distro_package(object.name));
   } else {
     out.kind = "package";
-    out.owner = rule->pip.front();
     if (const Declared* declared = who_declares(run.scene.declared, *rule)) {
+      out.owner = declared->name;
       out.because = "declared by " + declared->by;
     } else if (const Declared* optional = who_declares(run.scene.optional, *rule)) {
+      out.owner = optional->name;
       out.because = fmt::format("extra {} of {}", optional->extra, optional->by);
     }
   }

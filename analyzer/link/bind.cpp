@@ -91,7 +91,8 @@ Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted)
   }
   if (!rule.prefixes.empty()) {
     if (!has_prefix(wanted.name.text, rule.prefixes)) return Owns::no;
-    return object.found == Found::system ? Owns::yes : Owns::maybe;  // named in the report either way
+    bool assumed = object.found == Found::system || object.found == Found::driver;
+    return assumed ? Owns::yes : Owns::maybe;  // named in the report either way
   }
   if (!wanted.family.empty()) return wanted.family == rule.kind ? Owns::maybe : Owns::no;
   return rule.versioned ? Owns::no : Owns::maybe;

@@ -52,7 +52,8 @@ void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& f
             extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
         if (name.empty()) continue;
         auto& list = extra.empty() ? scene.declared : scene.optional;
-        list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version), pinned, extra});
+        list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version),
+                                    pinned, extra, name});
       }
     }
   }

@@ -32,6 +32,7 @@ struct Declared {
   std::string by;       ///< "torch 2.10.0"
   std::string pinned;   ///< version of an "==" clause, else empty
   std::string extra;    ///< the extra that it belongs to, else empty
+  std::string name;     ///< normalised name of what is required
 };
 
 struct Scene {
