@@ -93,4 +93,34 @@ void excuse_alternatives(const std::vector<RootView>& roots,
   }
 }
 
+void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
+                     const std::vector<std::string>& groups, std::vector<Finding>& findings) {
+  std::set<std::string> failing, unopened;
+  for (const Finding& finding : findings) {
+    bool fails = finding.severity == Severity::error || finding.alternative;
+    if (fails) failing.insert(finding.roots.begin(), finding.roots.end());
+  }
+  std::set<std::size_t> served;  // inputs of which something loads
+  for (const RootView& view : roots) {
+    if (!failing.contains(view.path)) served.insert(run.scene.files[view.root->file].input);
+  }
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const LinkedRoot& root = *roots[i].root;
+    bool in_package = run.scene.files[root.file].package != none;
+    if (in_package && !root.module && root.imports.empty() && groups[i].empty() &&
+        served.contains(run.scene.files[root.file].input)) {
+      unopened.insert(roots[i].path);
+    }
+  }
+  for (Finding& finding : findings) {
+    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
+                   std::all_of(finding.roots.begin(), finding.roots.end(),
+                               [&](const auto& root) { return unopened.contains(root); });
+    if (!excused) continue;
+    finding.severity = Severity::warning;
+    finding.unopened = true;
+    finding.evidence.emplace_back("nothing is known to open it: it fails if something does");
+  }
+}
+
 }  // namespace wheelvet

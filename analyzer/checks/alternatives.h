@@ -23,4 +23,10 @@ void excuse_alternatives(const std::vector<RootView>& roots,
 /// Equal to the path when it has none.
 std::string without_variant(std::string_view path);
 
+/// A library that is no Python module, that does not need torch, and that no rule knows to be opened may
+/// be a plugin which nobody opens here. What fails only for such roots is a warning, as long as
+/// something else of the input loads.
+void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
+                     const std::vector<std::string>& groups, std::vector<Finding>& findings);
+
 }  // namespace wheelvet

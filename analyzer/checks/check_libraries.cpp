@@ -69,7 +69,7 @@ void unusable_file(const Run& run, const RootView& view, const PlannedObject& ob
 // A library that is among the inputs, in a folder that the loader does not search for this requester.
 void unreached_library(const RootView& view, const PlannedObject& object, FindingSet& found) {
   if (object.found != Found::declared) return;
-  Finding& finding = found.at(object.name, "LIB-004", Severity::warning);
+  Finding& finding = found.at(object.name, "LIB-006", Severity::warning);
   finding.title = fmt::format("{} is there, but where the loader does not look for it", object.name);
   finding.cause = "no RPATH or RUNPATH of those that need it names its folder; it is found only when "
                   "something has opened it before";
@@ -81,7 +81,7 @@ void unreached_library(const RootView& view, const PlannedObject& object, Findin
 void only_after(const RootView& view, FindingSet& found) {
   const std::string& module = view.root->only_after;
   if (module.empty()) return;
-  Finding& finding = found.at(module, "LIB-005", Severity::note);
+  Finding& finding = found.at(module, "LIB-007", Severity::note);
   finding.title = fmt::format("loads only after `import {}`", module);
   finding.cause = fmt::format("{} brings libraries into the process that no path of these objects leads to",
                               module);
@@ -111,6 +111,35 @@ void outside_policy(const Run& run, const RootView& view, const PlannedObject& o
   add_once(finding.objects, requester.name);
 }
 
+// A library that only an extra of the package brings.
+void from_extra(const Run& run, const RootView& view, const PlannedObject& object,
+                FindingSet& found) {
+  const LibraryRule* rule = rule_of(run, object);
+  if (object.found != Found::declared || !rule || who_declares(run.scene.declared, *rule)) return;
+  const Declared* optional = who_declares(run.scene.optional, *rule);
+  if (!optional) return;
+  Finding& finding = found.at(optional->by + optional->extra, "LIB-004", Severity::warning);
+  finding.title = fmt::format("libraries come with the extra '{}' of {} only", optional->extra,
+                              optional->by);
+  finding.cause = "a plain installation does not bring them; what needs them loads with the extra alone";
+  std::string name = optional->by.substr(0, optional->by.find(' '));
+  finding.fix = fmt::format("pip install \"{}[{}]\", or these libraries from elsewhere", name,
+                            optional->extra);
+  add_once(finding.evidence, fmt::format("needs {}", object.name));
+  add_search(view, object, finding);
+}
+
+// A library of the package that the loader would not find, but that may be in the process already.
+void opened_before(const RootView& view, const PlannedObject& object, FindingSet& found) {
+  if (object.found != Found::earlier) return;
+  Finding& finding = found.at("", "LIB-005", Severity::note);
+  finding.title = "libraries load only after others of the same package";
+  finding.cause = "no search path reaches these files; the package must open them first";
+  finding.fix = "none, where the package does so";
+  add_once(finding.evidence, fmt::format("before: {}", object.name));
+  add_once(finding.roots, view.path);
+}
+
 }  // namespace
 
 std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots) {
@@ -132,8 +161,10 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
+        opened_before(view, object, found);
         unreached_library(view, object, found);
       } else {
+        from_extra(run, view, object, found);
         outside_policy(run, view, object, found);
       }
     }

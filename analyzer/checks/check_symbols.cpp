@@ -18,6 +18,7 @@ struct Missing {
   std::string version;
   std::set<std::string> objects;
   std::set<std::string> roots;
+  std::set<std::size_t> files;  // of the roots
 };
 
 std::map<std::string, Missing> collect(const Run& run, const std::vector<RootView>& roots) {
@@ -33,6 +34,7 @@ std::map<std::string, Missing> collect(const Run& run, const std::vector<RootVie
       missing.version = binding->version;
       missing.objects.insert(object.name);
       missing.roots.insert(view.path);
+      missing.files.insert(view.root->file);
     }
   }
   return all;
@@ -48,6 +50,33 @@ std::string provider_of(const Run& run, const std::vector<Resemblance>& resembla
 std::string package_of_object(const Run& run, const std::string& path) {
   auto file = run.scene.by_path.find(path);
   return file == run.scene.by_path.end() ? path : owner_of(run, file->second);
+}
+
+// True when every root that misses the name is a library, not a module, of a package that defines the
+// name in another of its files: a plugin that expects its host in the process.
+bool expects_host(const Run& run, const Missing& missing, const std::vector<Resemblance>& near) {
+  return std::all_of(missing.files.begin(), missing.files.end(), [&](std::size_t root) {
+    const SceneFile& file = run.scene.files[root];
+    return file.package != none && !is_module(*file.facts) &&
+           std::any_of(near.begin(), near.end(), [&](const Resemblance& each) {
+             return each.near_miss.symbol == missing.symbol && !each.hidden &&
+                    run.scene.files[each.file].package == file.package;
+           });
+  });
+}
+
+void host_finding(const Missing& missing, const std::string& importer,
+                  const std::vector<Resemblance>& near, FindingSet& found) {
+  Finding& finding = found.at(importer, "SYM-002", Severity::note);
+  finding.title = fmt::format("libraries of {} expect others of it in the process", importer);
+  finding.cause = "they import symbols of a library that they do not name in DT_NEEDED, as plugins do";
+  finding.fix = "none, where the package opens that library first with RTLD_GLOBAL";
+  SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
+  evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
+  for (const Resemblance& each : near) evidence.near_misses.push_back(each.near_miss);
+  finding.symbols.push_back(std::move(evidence));
+  for (const std::string& object : missing.objects) add_once(finding.objects, object);
+  for (const std::string& root : missing.roots) add_once(finding.roots, root);
 }
 
 // What the reader is told about one group of missing names.
@@ -113,6 +142,10 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   for (const auto& [key, missing] : all) {
     const std::vector<Resemblance>& near = resemblances[missing.symbol];
     std::string importer = package_of_object(run, *missing.objects.begin());
+    if (expects_host(run, missing, near)) {
+      host_finding(missing, importer, near, found);
+      continue;
+    }
     std::string provider = provider_of(run, near);
     if (provider.empty() && provider_by_importer.contains(importer)) {
       provider = provider_by_importer[importer];

@@ -94,7 +94,7 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     if (!concerns) continue;
     if (finding.id == "LIB-003") unanswered = true;
     if (finding.severity == Severity::error) fails = true;
-    if (finding.alternative) fails_as_alternative = true;
+    if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
   out.status = fails || fails_as_alternative ? Status::fails
                : unanswered                  ? Status::undecided
@@ -119,12 +119,12 @@ Assumption assumption_of(const Run& run, const PlannedObject& object) {
     out.owner = rule && !rule->apt.empty() ? rule->apt : std::string(distro_package(object.name));
   } else {
     out.kind = "package";
-    for (const std::string& package : rule->pip) {
-      auto declared = run.scene.declared.find(package);
-      if (declared == run.scene.declared.end()) continue;
-      out.owner = package;
-      out.because = "declared by " + declared->second.by;
-      break;
+    if (const Declared* declared = who_declares(run.scene.declared, *rule)) {
+      out.owner = declared->name;
+      out.because = "declared by " + declared->by;
+    } else if (const Declared* optional = who_declares(run.scene.optional, *rule)) {
+      out.owner = optional->name;
+      out.because = fmt::format("extra {} of {}", optional->extra, optional->by);
     }
   }
   return out;
@@ -159,6 +159,7 @@ std::string_view found_text(Found found) {
     case Found::rpath: return "RPATH";
     case Found::runpath: return "RUNPATH";
     case Found::system: return "assumed: system";
+    case Found::earlier: return "must be opened before";
     case Found::driver: return "assumed: NVIDIA driver";
     case Found::declared: return "on no path searched";
     case Found::absent: return "not found";
@@ -284,6 +285,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   add_inputs(run, report);
   std::vector<std::string> groups = alternative_groups(run, roots);
   excuse_alternatives(roots, groups, findings);
+  excuse_unopened(run, roots, groups, findings);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return a.severity > b.severity;
   });

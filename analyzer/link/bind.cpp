@@ -98,7 +98,9 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
     return columns == ~0u ? Owns::maybe : Owns::no;
   }
   if (!rule.prefixes.empty()) {
-    return has_prefix(wanted.name.text, rule.prefixes) ? Owns::maybe : Owns::no;
+    if (!has_prefix(wanted.name.text, rule.prefixes)) return Owns::no;
+    bool assumed = object.found == Found::system || object.found == Found::driver;
+    return assumed ? Owns::yes : Owns::maybe;  // named in the report either way
   }
   if (!wanted.family.empty()) return wanted.family == rule.kind ? Owns::maybe : Owns::no;
   return rule.versioned ? Owns::no : Owns::maybe;

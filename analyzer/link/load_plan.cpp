@@ -76,10 +76,16 @@ struct Search {
     return std::nullopt;
   }
 
-  bool declared(const LibraryRule& rule) const {
-    return std::any_of(rule.pip.begin(), rule.pip.end(), [&](const std::string& package) {
-      return scene.declared.contains(package);
-    });
+  // A library that is no Python module is opened by its package, which may open what it needs first, as
+  // plugins and kernels expect: a file of the same package serves it then, whatever the search path.
+  std::optional<Hit> opened_before() const {
+    const Load& load = plan.loads.back();
+    std::size_t root = load.because.empty() ? plan.objects[load.root].file : none;
+    if (root == none || is_module(*scene.files[root].facts)) return std::nullopt;
+    std::size_t package = scene.files[root].package;
+    std::size_t file = package == none ? none : file_of_package(scene, package, name);
+    if (file == none) return std::nullopt;
+    return Hit{file, none, Found::earlier, scene.files[file].facts->path};
   }
 
   // On no path searched: an input that has it elsewhere, or who else would have it.
@@ -100,7 +106,7 @@ struct Search {
       hit.found = Found::driver;
     } else if (rule.kind == "system" || rule.kind == "python") {
       hit.found = Found::system;
-    } else if (declared(rule)) {
+    } else if (who_declares(scene.declared, rule) || who_declares(scene.optional, rule)) {
       hit.found = Found::declared;
     } else if (rule.pip.empty() && (!rule.apt.empty() || !distro_package(name).empty())) {
       hit.found = Found::system;
@@ -123,6 +129,7 @@ struct Search {
     if (elf && elf->runpath) {
       if (auto hit = try_list(*elf->runpath, object, Found::runpath)) return *hit;
     }
+    if (std::optional<Hit> hit = opened_before()) return *hit;
     return assume();
   }
 };
@@ -271,6 +278,9 @@ LoadPlan start_process(const Scene& scene) {
   std::string plain = scene.python;
   if (plain.ends_with('t')) plain.pop_back();
   interpreter.library = library_of(*scene.rules, fmt::format("libpython{}.so.1.0", plain));
+  if (interpreter.library == none) {  // up to 3.7 with the suffix of pymalloc
+    interpreter.library = library_of(*scene.rules, fmt::format("libpython{}m.so.1.0", plain));
+  }
   interpreter.names = {fmt::format("libpython{}.so.1.0", scene.python)};
   interpreter.found = Found::interpreter;
   plan.objects.push_back(interpreter);

@@ -157,6 +157,7 @@ class Finder {
     near.provider = facts.path;
     if (name == target.symbol) {
       bool hidden = symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL;
+      candidate.resemblance.hidden = hidden;
       near.readable = demangled(name);
       near.difference = hidden ? "defined there, but hidden"
                                : "defined there, in a library that this load does not reach";

@@ -15,6 +15,7 @@ namespace wheelvet {
 struct Resemblance {
   NearMiss near_miss;
   bool string_abi = false;  ///< equal but for the spelling of std::string (C++11 ABI)
+  bool hidden = false;      ///< the name itself, but hidden
   std::size_t file = none;  ///< index into the scene's files
 };
 

@@ -11,6 +11,25 @@
 namespace wheelvet {
 namespace {
 
+// The package whose extras stand for the wheels of one CUDA release.
+constexpr std::string_view toolkit = "cuda-toolkit";
+
+// The major release of CUDA that a package is for: "12" of nvidia-cublas-cu12; the names without a
+// suffix began with 13.
+std::string_view cuda_major(std::string_view package) {
+  std::size_t at = package.rfind("-cu");
+  if (at == std::string_view::npos) return "13";
+  std::string_view number = package.substr(at + 3);
+  return number.find_first_not_of("0123456789") == std::string_view::npos ? number : "13";
+}
+
+bool of_release(const LibraryRule& rule, std::string_view release) {
+  std::string_view major = release.substr(0, release.find('.'));
+  return major.empty() || std::any_of(rule.pip.begin(), rule.pip.end(), [&](const auto& package) {
+           return package != toolkit && cuda_major(package) == major;
+         });
+}
+
 bool name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_' || c == '.';
@@ -28,10 +47,13 @@ void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& f
       }
       scene.packages.push_back({&package, input.input, inputs[input.input].target});
       for (const std::string& requirement : package.requirements) {
-        auto [name, pinned] = read_requirement(requirement);
+        std::string extra = extra_of(requirement);
+        auto [name, pinned] = read_requirement(
+            extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
         if (name.empty()) continue;
-        scene.declared.emplace(
-            name, Declared{fmt::format("{} {}", package.name, package.version), pinned});
+        auto& list = extra.empty() ? scene.declared : scene.optional;
+        list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version),
+                                    pinned, extra, name});
       }
     }
   }
@@ -87,11 +109,12 @@ void add_assumed_paths(Scene& scene) {
   }
   for (std::size_t i = 0; i < scene.rules->libraries.size(); ++i) {
     const LibraryRule& rule = scene.rules->libraries[i];
-    for (const std::string& package : rule.pip) {
-      if (!scene.declared.contains(package) || present.contains(package)) continue;
-      for (const std::string& folder : rule.path) {
-        scene.assumed_paths.emplace(join_path(folder, rule.soname), i);
-      }
+    bool is_present = std::any_of(rule.pip.begin(), rule.pip.end(), [&](const std::string& package) {
+      return package != toolkit && present.contains(package);
+    });
+    if (is_present || !who_declares(scene.declared, rule)) continue;
+    for (const std::string& folder : rule.path) {
+      scene.assumed_paths.emplace(join_path(folder, rule.soname), i);
     }
   }
 }
@@ -174,6 +197,39 @@ std::pair<std::string, std::string> read_requirement(std::string_view text) {
     }
   }
   return {name, pinned};
+}
+
+std::string extra_of(std::string_view requirement) {
+  std::size_t semicolon = requirement.find(';');
+  if (semicolon == std::string_view::npos) return {};
+  std::string_view marker = requirement.substr(semicolon + 1);
+  for (std::size_t at = 0; (at = marker.find("extra", at)) != std::string_view::npos; ++at) {
+    std::string_view rest = marker.substr(at + 5);
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    if (!rest.starts_with("==")) continue;
+    rest.remove_prefix(std::min(rest.find_first_not_of("= '\""), rest.size()));
+    return std::string(rest.substr(0, rest.find_first_of("'\" )")));
+  }
+  return {};
+}
+
+const Declared* who_declares(const std::map<std::string, Declared>& list, const LibraryRule& rule) {
+  for (const std::string& package : rule.pip) {
+    auto declared = list.find(package);
+    if (declared == list.end()) continue;
+    if (package != toolkit || of_release(rule, declared->second.pinned)) return &declared->second;
+  }
+  return nullptr;
+}
+
+std::size_t file_of_package(const Scene& scene, std::size_t package, std::string_view name) {
+  for (std::size_t i = 0; i < scene.files.size(); ++i) {
+    const FileFacts& facts = *scene.files[i].facts;
+    if (scene.files[i].package != package || facts.kind != FileKind::elf || facts.problem) continue;
+    std::string_view path = facts.path;
+    if (path.substr(path.find_last_of('/') + 1) == name || facts.elf.soname == name) return i;
+  }
+  return none;
 }
 
 std::string join_path(std::string_view folder, std::string_view path) {

@@ -40,6 +40,7 @@ struct Finding {
   std::string fix;
   bool fix_verified = false;  ///< the same simulation was run with the fix in place
   bool alternative = false;   ///< concerns only alternatives of which another one loads
+  bool unopened = false;      ///< concerns only libraries that nothing is known to open
 };
 
 }  // namespace wheelvet

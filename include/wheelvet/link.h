@@ -19,6 +19,7 @@ enum class Found {
   rpath,        ///< DT_RPATH of the requester or of whoever loaded it
   runpath,      ///< DT_RUNPATH of the requester
   system,       ///< assumed in a default folder of the system
+  earlier,      ///< a file of the package that the search does not reach: must be opened before
   driver,       ///< assumed: comes with the NVIDIA driver
   declared,     ///< there or declared, but in a folder that no path searched names
   absent,       ///< nowhere, and nobody declares it
