@@ -88,7 +88,7 @@ add_elf_fixture(scenes/found_in_sibling_closure/libroot.so SONAME libroot.so RPA
   NEEDED scenes/found_in_sibling_closure/lib/libu.so scenes/found_in_sibling_closure/lib/libp.so CODE "int root;")
 add_elf_fixture(scenes/thread_local/lib/libt.so SONAME libt.so CODE "__thread int t = 1;")
 add_elf_fixture(scenes/thread_local/libroot.so SONAME libroot.so RPATH "$ORIGIN/lib" NEEDED scenes/thread_local/lib/libt.so
-  CODE "extern __thread int t; int *root(void){return &t;}" FLAGS -Wl,--allow-shlib-undefined)
+  CODE "extern __thread int t; int *root(void){return &t;}" FLAGS -ftls-model=initial-exec)
 
 # Versions.
 add_elf_fixture(scenes/version_found/lib/libversioned.so SONAME libversioned.so

@@ -149,8 +149,10 @@ std::uint32_t column_bits(const std::vector<std::string>& columns, std::string_v
   return bits;
 }
 
-std::unique_ptr<ExportTable> read_export_table(std::string_view lines) {
-  auto table = std::make_unique<ExportTable>();
+}  // namespace
+
+ExportTable read_export_table(std::string_view lines) {
+  ExportTable table;
   constexpr std::string_view columns = "# columns:";
   while (!lines.empty()) {
     std::size_t end = lines.find('\n');
@@ -158,18 +160,21 @@ std::unique_ptr<ExportTable> read_export_table(std::string_view lines) {
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
     if (line.starts_with(columns)) {
       for (std::string_view name : words(line.substr(columns.size()), ' ')) {
-        table->columns.emplace_back(name);
+        table.columns.emplace_back(name);
       }
+      if (table.columns.size() > 32) throw WrongUsage("rules/exports: more than 32 columns");
     }
     if (line.empty() || line.front() == '#') continue;
     std::size_t tab = line.find('\t');
     std::uint32_t bits = tab == std::string_view::npos
                              ? ~0u
-                             : column_bits(table->columns, line.substr(tab + 1));
-    table->names.emplace(line.substr(0, tab), bits);
+                             : column_bits(table.columns, line.substr(tab + 1));
+    table.names.emplace(line.substr(0, tab), bits);
   }
   return table;
 }
+
+namespace {
 
 std::string_view embedded_text(std::string_view name) {
   for (unsigned i = 0; i < detail::embedded_file_count; ++i) {
@@ -222,7 +227,7 @@ const ExportTable* export_table(const std::string& name) {
   auto known = tables.find(name);
   if (known == tables.end()) {
     std::string_view lines = name.empty() ? "" : rules_text("exports/" + name + ".txt");
-    known = tables.emplace(name, lines.empty() ? nullptr : read_export_table(lines)).first;
+    known = tables.emplace(name, lines.empty() ? nullptr : std::make_unique<ExportTable>(read_export_table(lines))).first;
   }
   return known->second.get();
 }

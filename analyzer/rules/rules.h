@@ -94,6 +94,9 @@ Rules load_rules();
 /// The catalogue of findings, in its order.
 std::vector<CatalogEntry> load_catalog();
 
+/// Reads the text of such a table; its names are views into it. WrongUsage for a column that is not declared.
+ExportTable read_export_table(std::string_view lines);
+
 /// One table of rules/exports; read once, kept. Null when there is none of that name.
 const ExportTable* export_table(const std::string& name);
 

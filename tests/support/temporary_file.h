@@ -25,6 +25,12 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  void replace(std::string_view content) const {
+    resize(0);
+    if (::pwrite(descriptor_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size())) {
+      throw std::runtime_error("pwrite failed");
+    }
+  }
   void resize(std::size_t size) const {
     if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) throw std::runtime_error("ftruncate failed");
   }

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Makes the seeds of the fuzz targets that are not text: make_seeds.py ELF_FIXTURES FOLDER
+
+Nothing opaque is kept in the repository: libraries come from the fixtures, archives from zipfile.
+"""
+import io
+import os
+import shutil
+import struct
+import sys
+import zipfile
+
+fixtures, out = sys.argv[1:]
+
+
+def put(target, name, data):
+    os.makedirs(os.path.join(out, target), exist_ok=True)
+    with open(os.path.join(out, target, name), "wb") as file:
+        file.write(data)
+
+
+for name in ("small/libsmall.so", "scenes/version_old_form/lib/libversioned.so", "scenes/sysv_hash_only/libroot.so"):
+    with open(os.path.join(fixtures, name), "rb") as file:
+        data = file.read()
+    put("elf", os.path.basename(name), data)
+    put("spool", os.path.basename(name), b"\x61\x01" + data)
+for force in (False, True):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/one.txt", "text " * 20)
+        with archive.open("b", "w", force_zip64=force) as member:
+            member.write(b"more text")
+        archive.writestr(zipfile.ZipInfo("c"), b"stored")
+    put("archive", f"zip64_{force}.whl", buffer.getvalue())
+put("stub_note", "one_segment", struct.pack("<IIQ", 1, 1, 1000) + bytes(56) + b"\1\2\0")
