@@ -24,7 +24,7 @@ std::optional<ElfFacts> read(const FileView& view) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  std::size_t chunk = 1 + (data[0] | data[1] << 8);
+  std::size_t chunk = std::size_t{1} + data[0] + std::size_t{data[1]} * 256;
   Bytes bytes(data + 2, size - 2);
   std::vector<FileRange> wanted;
   for (int pass = 0; pass < 3; ++pass) {
