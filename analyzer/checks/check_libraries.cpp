@@ -48,6 +48,13 @@ void missing_library(const Run& run, const RootView& view, const PlannedObject& 
   finding.cause = "no input holds it, no package among the inputs declares one that does, and it is "
                   "no library of plain distributions";
   std::string advice = supply_advice(run.scene, object);
+  auto elsewhere = run.scene.by_name.find(object.name);
+  if (elsewhere != run.scene.by_name.end()) {
+    const std::string& path = run.scene.files[elsewhere->second].facts->path;
+    add_once(finding.evidence, fmt::format("there is {}, but no path searched leads to it", path));
+    finding.cause = "no RPATH or RUNPATH of those that need it names its folder";
+    advice = "link with an RPATH to its folder, or open it before";
+  }
   finding.fix = advice.empty()
                     ? std::string("give the wheel that ships it with --with, or build without it")
                     : advice;
@@ -97,7 +104,7 @@ void outside_policy(const Run& run, const RootView& view, const PlannedObject& o
   if (rule && (rule->plain || rule->kind == "python")) return;
   const PlannedObject& requester = view.object(object.requested_by);
   if (requester.file == none || !run.scene.files[requester.file].target) return;
-  const PolicyRule* policy = promised_policy(run, run.scene.files[requester.file].input);
+  const PolicyRule* policy = promised_policy(run, run.scene.files[requester.file]);
   if (policy && std::find(policy->libraries.begin(), policy->libraries.end(), object.name) !=
                     policy->libraries.end()) {
     return;

@@ -41,38 +41,53 @@ std::pair<std::string, std::string> split_version(const std::string& version) {
   return {version.substr(0, underscore), version.substr(underscore + 1)};
 }
 
-// Versions outside the sets that the input's policy allows: the highest of each kind, with the objects
-// that need one.
-void floor_findings(const Run& run, std::size_t input, FindingSet& found) {
-  const PolicyRule* policy = promised_policy(run, input);
-  if (!policy) return;
+// What one package needs beyond its policy: the highest version of each kind, and who needs one.
+struct Beyond {
+  const PolicyRule* policy = nullptr;
   std::map<std::string, std::string> highest;
   std::vector<std::string> objects;
-  for (const FileFacts& file : run.facts.inputs[input].files) {
-    if (file.kind != FileKind::elf || file.problem) continue;
-    for (const VersionNeed& need : file.elf.version_needs) {
-      for (const NeededVersion& version : need.versions) {
-        auto [prefix, number] = split_version(version.name);
-        auto allowed = policy->versions.find(prefix);
-        if (version.weak || allowed == policy->versions.end()) continue;
-        bool listed = std::find(allowed->second.begin(), allowed->second.end(), number) !=
-                      allowed->second.end();
-        if (listed) continue;
-        std::string& known = highest[prefix];
-        if (known.empty() || compare_versions(known, number) < 0) known = number;
-        add_once(objects, file.path);
-      }
+};
+
+// Versions outside the sets that a file's policy allows.
+void add_beyond(const FileFacts& file, const PolicyRule& policy, Beyond& out) {
+  for (const VersionNeed& need : file.elf.version_needs) {
+    for (const NeededVersion& version : need.versions) {
+      auto [prefix, number] = split_version(version.name);
+      auto allowed = policy.versions.find(prefix);
+      if (version.weak || allowed == policy.versions.end()) continue;
+      bool listed = std::find(allowed->second.begin(), allowed->second.end(), number) !=
+                    allowed->second.end();
+      if (listed) continue;
+      std::string& known = out.highest[prefix];
+      if (known.empty() || compare_versions(known, number) < 0) known = number;
+      add_once(out.objects, file.path);
     }
   }
-  if (highest.empty()) return;
-  Finding& finding = found.at(run.inputs[input].label, "VER-002", Severity::warning);
-  finding.title = fmt::format("needs newer system libraries than {} promises", policy->name);
-  for (const auto& [prefix, number] : highest) {
-    finding.evidence.push_back(fmt::format("up to {}_{}", prefix, number));
+}
+
+void floor_findings(const Run& run, FindingSet& found) {
+  std::map<std::string, Beyond> packages;
+  for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
+    const SceneFile& file = run.scene.files[i];
+    bool readable = file.facts->kind == FileKind::elf && !file.facts->problem;
+    const PolicyRule* policy = file.target && readable ? promised_policy(run, file) : nullptr;
+    if (!policy) continue;
+    Beyond& beyond = packages[owner_of(run, i)];
+    beyond.policy = policy;
+    add_beyond(*file.facts, *policy, beyond);
   }
-  finding.objects = objects;
-  finding.cause = "the platform tag of the wheel is older than what its objects were linked against";
-  finding.fix = "a host with these versions, or a wheel with the tag that fits (auditwheel repair)";
+  for (const auto& [owner, beyond] : packages) {
+    if (beyond.highest.empty()) continue;
+    Finding& finding = found.at(owner, "VER-002", Severity::warning);
+    finding.title = fmt::format("{} needs newer system libraries than {} promises", owner,
+                                beyond.policy->name);
+    for (const auto& [prefix, number] : beyond.highest) {
+      finding.evidence.push_back(fmt::format("up to {}_{}", prefix, number));
+    }
+    finding.objects = beyond.objects;
+    finding.cause = "the platform tag is older than what the objects were linked against";
+    finding.fix = "a host with these versions, or a wheel with the tag that fits (auditwheel repair)";
+  }
 }
 
 }  // namespace
@@ -84,9 +99,7 @@ std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>&
       mismatch_finding(run, view, *mismatch, found);
     }
   }
-  for (std::size_t input = 0; input < run.inputs.size(); ++input) {
-    if (run.inputs[input].target) floor_findings(run, input, found);
-  }
+  floor_findings(run, found);
   return found.take();
 }
 

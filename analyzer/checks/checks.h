@@ -64,7 +64,7 @@ std::string owner_of(const Run& run, std::size_t file);
 /// The command or sentence that supplies a library: from the tables in rules/ alone.
 std::string supply_advice(const Scene& scene, const PlannedObject& object);
 
-/// The manylinux policy that an input's tags promise; null when they promise none.
-const PolicyRule* promised_policy(const Run& run, std::size_t input);
+/// The manylinux policy that the tags of a file's package promise; null when they promise none.
+const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
 }  // namespace wheelvet

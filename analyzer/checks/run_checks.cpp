@@ -121,13 +121,9 @@ std::string supply_advice(const Scene& scene, const PlannedObject& object) {
   return {};
 }
 
-const PolicyRule* promised_policy(const Run& run, std::size_t input) {
-  std::vector<std::string> tags = read_wheel_name(run.inputs[input].label).tags;
-  if (tags.empty()) {
-    for (const PackageFacts& package : run.facts.inputs[input].packages) {
-      tags.insert(tags.end(), package.tags.begin(), package.tags.end());
-    }
-  }
+const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+  std::vector<std::string> tags = read_wheel_name(run.inputs[file.input].label).tags;
+  if (tags.empty() && file.package != none) tags = run.scene.packages[file.package].facts->tags;
   const PolicyRule* lowest = nullptr;
   for (const std::string& tag : tags) {
     const PolicyRule* policy =

@@ -87,8 +87,13 @@ void add_record(std::string_view text, PackageFacts& package) {
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.starts_with('"')) line.remove_prefix(1);
-    std::string_view top = line.substr(0, line.find_first_of("/,\""));
-    if (!top.empty() && top != "..") tops.emplace(top);
+    std::string_view path = line.substr(0, line.find_first_of(",\""));
+    std::size_t slash = path.find('/');
+    std::string_view top = path.substr(0, slash);
+    if (top.empty() || top == "..") continue;
+    tops.emplace(top);
+    // Namespace packages (nvidia, cuda) are told apart by their second folder.
+    if (slash != std::string_view::npos) tops.emplace(path.substr(0, path.find('/', slash + 1)));
   }
   package.top_level.assign(tops.begin(), tops.end());
 }

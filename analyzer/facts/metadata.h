@@ -19,7 +19,7 @@ void add_metadata(std::string_view text, PackageFacts& package);
 /// Adds Tag and Root-Is-Purelib of a WHEEL file.
 void add_wheel_file(std::string_view text, PackageFacts& package);
 
-/// Adds the first path components that a RECORD lists, sorted.
+/// Adds the first folder, and the first two, of every path that a RECORD lists, sorted.
 void add_record(std::string_view text, PackageFacts& package);
 
 /// The parts of "name-version(-build)?-python-abi-platform.whl"; name empty when it is no such name.

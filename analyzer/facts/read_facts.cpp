@@ -163,6 +163,17 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
   }
 }
 
+// Members whose sizes lie or whose bytes belong to another member too: bombs are made so, and nothing of
+// them is inflated. Name -> rule.
+std::map<std::string, std::string> untrusted_members(const Input& input) {
+  std::map<std::string, std::string> out;
+  for (const ArchiveFault& fault : input.faults) {
+    bool untrusted = fault.rule == "ARC-009" || fault.rule == "ARC-010" || fault.rule == "ARC-012";
+    if (untrusted && !fault.member.empty()) out.emplace(fault.member, fault.rule);
+  }
+  return out;
+}
+
 void run_jobs(std::vector<Job>& jobs, Counters& counters, unsigned threads) {
   // The largest first, so that the last thread to finish has little left to do.
   std::vector<Job*> order;
@@ -195,6 +206,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     if (archived && input.members.empty()) continue;  // its Problem is known already
     if (archived) archives[i] = std::make_unique<RandomFile>(input.path);
     if (input.kind != InputKind::file) read_packages(input, archives[i].get(), out);
+    std::map<std::string, std::string> untrusted = untrusted_members(input);
     std::vector<const Member*> libraries;
     for (const Member& member : input.members) {
       if (input.kind == InputKind::file || is_library_name(member.name)) {
@@ -205,6 +217,11 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     for (std::size_t k = 0; k < libraries.size(); ++k) {
       out.files[k].member = libraries[k]->name;
       out.files[k].path = installed_path(libraries[k]->name);
+      if (auto rule = untrusted.find(libraries[k]->name); rule != untrusted.end()) {
+        out.files[k].problem = Problem{input.label, libraries[k]->name, "data",
+                                       libraries[k]->data_offset, "not read: see " + rule->second};
+        continue;
+      }
       jobs.push_back({&input, archives[i].get(), libraries[k], &out.files[k], {}});
       if (archived) counters.total += libraries[k]->size;
     }

@@ -88,14 +88,11 @@ struct Search {
     return Hit{file, none, Found::earlier, scene.files[file].facts->path};
   }
 
-  // On no path searched: an input that has it elsewhere, or who else would have it.
+  // Found on no path: what the system or the driver is taken to have, and what a declared package ships.
+  // A file of such a package serves even where no path leads to it, since packages that need it open it
+  // from Python before; any other file that no path leads to is not found, as for the loader.
   Hit assume() {
     Hit hit;
-    if (auto elsewhere = scene.by_name.find(std::string(name)); elsewhere != scene.by_name.end()) {
-      const FileFacts& facts = *scene.files[elsewhere->second].facts;
-      bool fits = scene.machine == 0 || facts.elf.machine == scene.machine;
-      if (fits) return {elsewhere->second, none, Found::declared, facts.path};
-    }
     hit.library = library_of(*scene.rules, name);
     if (hit.library == none) {
       if (!distro_package(name).empty()) hit.found = Found::system;
@@ -108,6 +105,11 @@ struct Search {
       hit.found = Found::system;
     } else if (who_declares(scene.declared, rule) || who_declares(scene.optional, rule)) {
       hit.found = Found::declared;
+      auto file = scene.by_name.find(std::string(name));
+      if (file != scene.by_name.end()) {
+        hit.file = file->second;
+        hit.path = scene.files[file->second].facts->path;
+      }
     } else if (rule.pip.empty() && (!rule.apt.empty() || !distro_package(name).empty())) {
       hit.found = Found::system;
     }
@@ -284,7 +286,11 @@ LoadPlan start_process(const Scene& scene) {
   interpreter.names = {fmt::format("libpython{}.so.1.0", scene.python)};
   interpreter.found = Found::interpreter;
   plan.objects.push_back(interpreter);
-  for (const char* name : {"libm.so.6", "libc.so.6"}) {
+  plan.global_scope = {0};
+  constexpr std::uint16_t aarch64 = 183;  // EM_AARCH64
+  const char* loader = scene.machine == aarch64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+  for (const char* name : {"libm.so.6", "libc.so.6", loader}) {
+    plan.global_scope.push_back(plan.objects.size());
     PlannedObject system;
     system.name = name;
     system.names = {name};
@@ -293,7 +299,6 @@ LoadPlan start_process(const Scene& scene) {
     system.requested_by = 0;
     plan.objects.push_back(system);
   }
-  plan.global_scope = {0, 1, 2};
   return plan;
 }
 

@@ -35,41 +35,57 @@ bool name_character(char c) {
          c == '_' || c == '.';
 }
 
+void add_requirements(Scene& scene, const PackageFacts& package) {
+  for (const std::string& requirement : package.requirements) {
+    std::string extra = extra_of(requirement);
+    auto [name, pinned] =
+        read_requirement(extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
+    if (name.empty()) continue;
+    auto& list = extra.empty() ? scene.declared : scene.optional;
+    list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version), pinned, extra,
+                                name});
+  }
+}
+
+// Every package once. A target takes the place of a provider's package of its name, as an installation
+// would; two releases of one package on the same side are no process.
 void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
-  std::map<std::string, const PackageFacts*> seen;
-  for (const InputFacts& input : facts.inputs) {
+  std::map<std::string, std::size_t> seen;
+  for (const InputFacts& input : facts.inputs) {  // targets come first
     for (const PackageFacts& package : input.packages) {
-      auto [known, fresh] = seen.emplace(normalised_name(package.name), &package);
-      if (!fresh && known->second->version != package.version) {
-        throw WrongUsage(fmt::format("{} {} and {} {} are both given: a process has one of them",
-                                     package.name, package.version, package.name,
-                                     known->second->version));
+      bool target = inputs[input.input].target;
+      auto [known, fresh] = seen.emplace(normalised_name(package.name), scene.packages.size());
+      ScenePackage entry{&package, input.input, target, false};
+      if (!fresh) {
+        const ScenePackage& other = scene.packages[known->second];
+        entry.replaced = other.target && !target;
+        if (!entry.replaced && other.facts->version != package.version) {
+          throw WrongUsage(fmt::format("{} {} and {} {} are both given: a process has one of them",
+                                       package.name, package.version, package.name,
+                                       other.facts->version));
+        }
       }
-      scene.packages.push_back({&package, input.input, inputs[input.input].target});
-      for (const std::string& requirement : package.requirements) {
-        std::string extra = extra_of(requirement);
-        auto [name, pinned] = read_requirement(
-            extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
-        if (name.empty()) continue;
-        auto& list = extra.empty() ? scene.declared : scene.optional;
-        list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version),
-                                    pinned, extra, name});
-      }
+      scene.packages.push_back(entry);
+      if (!entry.replaced) add_requirements(scene, package);
     }
   }
 }
 
-// The package of a file: the input's only one, else the one whose RECORD has its first folder.
+// The package of a file: the input's only one, else the one whose RECORD has its first two folders, or
+// its first.
 std::size_t package_of(const Scene& scene, std::size_t input, const std::string& path) {
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < scene.packages.size(); ++i) {
     if (scene.packages[i].input == input) own.push_back(i);
   }
   if (own.size() == 1) return own.front();
-  std::string top = path.substr(0, path.find('/'));
-  for (std::size_t i : own) {
-    const std::vector<std::string>& tops = scene.packages[i].facts->top_level;
-    if (std::binary_search(tops.begin(), tops.end(), top)) return i;
+  std::size_t slash = path.find('/');
+  std::string two = slash == std::string::npos ? path : path.substr(0, path.find('/', slash + 1));
+  for (const std::string& top : {two, path.substr(0, slash)}) {
+    for (std::size_t i : own) {
+      const std::vector<std::string>& tops = scene.packages[i].facts->top_level;
+      if (std::binary_search(tops.begin(), tops.end(), top)) return i;
+    }
   }
   return none;
 }
@@ -79,8 +95,9 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
     for (const InputFacts& input : facts.inputs) {
       if (inputs[input.input].target != targets) continue;
       for (const FileFacts& file : input.files) {
-        scene.files.push_back(
-            {&file, input.input, package_of(scene, input.input, file.path), targets});
+        std::size_t package = package_of(scene, input.input, file.path);
+        if (package != none && scene.packages[package].replaced) continue;
+        scene.files.push_back({&file, input.input, package, targets});
         auto [place, fresh] = scene.by_path.emplace(file.path, scene.files.size() - 1);
         if (!fresh) {
           scene.conflicts.push_back(file.path);
@@ -98,7 +115,6 @@ void add_names(Scene& scene) {
     const FileFacts& facts = *scene.files[file].facts;
     if (facts.kind != FileKind::elf || facts.problem) continue;
     scene.by_name.emplace(path.substr(path.find_last_of('/') + 1), file);
-    if (!facts.elf.soname.empty()) scene.by_name.emplace(facts.elf.soname, file);
   }
 }
 

@@ -25,6 +25,7 @@ struct ScenePackage {
   const PackageFacts* facts = nullptr;
   std::size_t input = none;
   bool target = false;
+  bool replaced = false;  ///< a provider's, and a target of its name takes its place
 };
 
 /// A requirement of a package among the inputs.
@@ -40,7 +41,7 @@ struct Scene {
   std::vector<SceneFile> files;
   std::vector<ScenePackage> packages;
   std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
-  std::map<std::string, std::size_t> by_name;  ///< file name or soname -> index into files
+  std::map<std::string, std::size_t> by_name;  ///< file name without its folder -> index into files
   std::map<std::string, Declared> declared;  ///< normalised name -> who requires it
   std::map<std::string, Declared> optional;  ///< the same for requirements of extras
   /// Libraries of declared packages that are not among the inputs, where those packages put them.

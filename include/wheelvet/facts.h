@@ -143,7 +143,7 @@ struct PackageFacts {
   std::vector<std::string> tags;  ///< Tag lines of WHEEL, else the file name's tags
   bool pure = false;              ///< Root-Is-Purelib
   std::string folder;             ///< the *.dist-info folder
-  std::vector<std::string> top_level;  ///< packages and modules it installs, from its members
+  std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
 };
 
 struct InputFacts {

@@ -5,7 +5,7 @@
 
 #include "facts/elf_facts.h"
 #include "facts/elf_layout.h"
-#include "facts/elf_stub.h"
+#include "facts/slice.h"
 #include "link/lookup.h"
 
 using namespace wheelvet;
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FileView view = view_of(bytes);
     ElfFacts facts = read_elf(view);
     use(facts);
-    std::vector<std::uint8_t> slice = write_slice(facts, read_layout(view).segments);
+    std::vector<std::uint8_t> slice = write_slice(facts);
     ElfFacts again;
     try {
       again = read_elf(view_of(Bytes(slice)));

@@ -82,7 +82,8 @@ def compare_scene(scene, folder):
         findings = [finding for finding in report["findings"] if root["path"] in finding["roots"]]
         if error:
             compare_failure(scene, error, findings, report["problems"])
-        objects = [each for each in plans[root["path"]]["objects"] if each["found"] != "interpreter"][2:]
+        # What every process holds (the interpreter, libm, libc, the loader) comes first.
+        objects = plans[root["path"]]["objects"][4:]
         planned = [each["name"] for each in objects]
         if not error:
             real = [os.path.relpath(os.path.normpath(each), folder) for each in paths]

@@ -50,10 +50,10 @@ TEST_CASE("WHEEL gives the tags and replaces those of the file name") {
   CHECK(package.pure);
 }
 
-TEST_CASE("RECORD gives the first folders, each once and sorted") {
+TEST_CASE("RECORD gives the first one and two folders, each once and sorted") {
   PackageFacts package;
-  add_record("torch/a.py,sha256=x,1\ntorch/b.py,,\n\"we,ird/x\",,\n../../bin/tool,,\nmod.py,,\n", package);
-  CHECK(package.top_level == Texts{"mod.py", "torch", "we"});
+  add_record("torch/a.py,sha256=x,1\ntorch/lib/b.so,,\n\"we,ird/x\",,\n../../bin/tool,,\nmod.py,,\n", package);
+  CHECK(package.top_level == Texts{"mod.py", "torch", "torch/a.py", "torch/lib", "we"});
 }
 
 TEST_CASE("a wheel name has five or six parts and its tag sets are expanded") {
