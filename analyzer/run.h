@@ -20,8 +20,8 @@ struct Request {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
-/// Judges every root of the targets beside the providers. WrongUsage for a request that makes no sense;
-/// what cannot be read is a Problem in the report.
+/// Judges every root of the targets beside the providers. WrongUsage for a request that makes no
+/// sense; what cannot be read is a Problem in the report.
 Report check(const Request& request);
 
 }  // namespace wheelvet

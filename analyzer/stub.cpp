@@ -63,7 +63,10 @@ void write_file(const std::string& path, const std::vector<std::uint8_t>& bytes)
   int error = errno;
   if (file) ok = std::fclose(file) == 0 && ok;
   if (!ok) {
-    throw Unreadable(Problem{path, {}, {}, std::nullopt,
+    throw Unreadable(Problem{path,
+                             {},
+                             {},
+                             std::nullopt,
                              "could not be written: " + std::generic_category().message(error)});
   }
 }

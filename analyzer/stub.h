@@ -14,8 +14,9 @@ struct StubResult {
   std::size_t objects = 0;
 };
 
-/// Writes the stub of a wheel to `output`; a folder gets a file of the wheel's own name, which carries
-/// the tags. WrongUsage when the input is no wheel; Unreadable when it cannot be read or written.
+/// Writes the stub of a wheel to `output`; a folder gets a file of the wheel's own name, which
+/// carries the tags. WrongUsage when the input is no wheel; Unreadable when it cannot be read or
+/// written.
 StubResult make_stub(const std::string& wheel, const std::string& output,
                      const std::function<void(std::uint64_t, std::uint64_t)>& progress);
 

@@ -20,8 +20,8 @@ std::string group_by_rule(const Run& run, const RootView& view) {
   for (const AlternativesRule& rule : run.scene.rules->alternatives) {
     if (rule.package != name) continue;
     for (const std::string& pattern : rule.roots) {
-      if (matches(pattern, view.path)) return fmt::format("{} of {}, by {}", rule.roots.front(),
-                                                          rule.package, rule.by);
+      if (matches(pattern, view.path))
+        return fmt::format("{} of {}, by {}", rule.roots.front(), rule.package, rule.by);
     }
   }
   return {};
@@ -30,8 +30,8 @@ std::string group_by_rule(const Run& run, const RootView& view) {
 }  // namespace
 
 std::string without_variant(std::string_view path) {
-  static constexpr std::array<std::string_view, 8> tokens = {"sm_",  "sm",    "cuda_", "cuda",
-                                                             "cu",   "rocm_", "rocm",  "gfx"};
+  static constexpr std::array<std::string_view, 8> tokens = {"sm_", "sm",    "cuda_", "cuda",
+                                                             "cu",  "rocm_", "rocm",  "gfx"};
   std::string out;
   for (std::size_t at = 0; at < path.size();) {
     bool at_start = at == 0 || !std::isalnum(static_cast<unsigned char>(path[at - 1]));
@@ -68,8 +68,8 @@ std::vector<std::string> alternative_groups(const Run& run, const std::vector<Ro
   return groups;
 }
 
-void excuse_alternatives(const std::vector<RootView>& roots,
-                         const std::vector<std::string>& groups, std::vector<Finding>& findings) {
+void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
+                         std::vector<Finding>& findings) {
   std::map<std::string, std::string> group_of;
   std::set<std::string> failing;
   for (std::size_t i = 0; i < roots.size(); ++i) group_of[roots[i].path] = groups[i];
@@ -84,9 +84,8 @@ void excuse_alternatives(const std::vector<RootView>& roots,
   }
   for (Finding& finding : findings) {
     bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
-                   std::all_of(finding.roots.begin(), finding.roots.end(), [&](const auto& root) {
-                     return served.contains(group_of[root]);
-                   });
+                   std::all_of(finding.roots.begin(), finding.roots.end(),
+                               [&](const auto& root) { return served.contains(group_of[root]); });
     if (!excused) continue;
     finding.severity = Severity::note;
     finding.alternative = true;

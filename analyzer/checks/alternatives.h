@@ -9,23 +9,23 @@
 
 namespace wheelvet {
 
-/// For each view the name of the group of alternatives it belongs to ("sgl_kernel/sm*/common_ops.*, by
-/// GPU"), or empty. From rules/imports.toml, else from siblings that differ only in a GPU, CUDA or ROCm
-/// version in their path.
+/// For each view the name of the group of alternatives it belongs to ("sgl_kernel/sm*/common_ops.*,
+/// by GPU"), or empty. From rules/imports.toml, else from siblings that differ only in a GPU, CUDA
+/// or ROCm version in their path.
 std::vector<std::string> alternative_groups(const Run& run, const std::vector<RootView>& roots);
 
-/// Findings that concern only alternatives of groups in which another one loads become notes. A fault
-/// that every alternative of a group has stays what it is.
-void excuse_alternatives(const std::vector<RootView>& roots,
-                         const std::vector<std::string>& groups, std::vector<Finding>& findings);
+/// Findings that concern only alternatives of groups in which another one loads become notes. A
+/// fault that every alternative of a group has stays what it is.
+void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
+                         std::vector<Finding>& findings);
 
-/// A path with its architecture and version tokens replaced by '#': "k/sm90/ops.so" is "k/sm#/ops.so".
-/// Equal to the path when it has none.
+/// A path with its architecture and version tokens replaced by '#': "k/sm90/ops.so" is
+/// "k/sm#/ops.so". Equal to the path when it has none.
 std::string without_variant(std::string_view path);
 
-/// A library that is no Python module, that does not need torch, and that no rule knows to be opened may
-/// be a plugin which nobody opens here. What fails only for such roots is a warning, as long as
-/// something else of the input loads.
+/// A library that is no Python module, that does not need torch, and that no rule knows to be
+/// opened may be a plugin which nobody opens here. What fails only for such roots is a warning, as
+/// long as something else of the input loads.
 void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
                      const std::vector<std::string>& groups, std::vector<Finding>& findings);
 

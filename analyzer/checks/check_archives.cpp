@@ -28,9 +28,9 @@ std::vector<Finding> check_archives(const Run& run) {
         if (finding.evidence.size() >= most_members) continue;
         if (!fault.member.empty()) add_once(finding.objects, fault.member);
         std::string place = fault.offset ? fmt::format(" (offset {})", *fault.offset) : "";
-        finding.evidence.push_back(fault.member.empty()
-                                       ? fault.detail + place
-                                       : fmt::format("{}: {}{}", fault.member, fault.detail, place));
+        finding.evidence.push_back(
+            fault.member.empty() ? fault.detail + place
+                                 : fmt::format("{}: {}{}", fault.member, fault.detail, place));
       }
     }
   }

@@ -17,10 +17,12 @@ std::vector<Finding> check_files(const Run& run) {
       finding.title = fmt::format("named like a shared object, but {}", kind);
       add_once(finding.objects, facts.path);
       finding.cause = "the loader cannot load it";
-      finding.fix = "harmless unless something opens it; if the download is damaged, fetch it again";
+      finding.fix =
+          "harmless unless something opens it; if the download is damaged, fetch it again";
     } else if (!facts.elf.oddities.empty()) {
       Finding& finding = found.at(facts.path, "ELF-001", Severity::warning);
-      finding.title = fmt::format("{} shows other tools something else than the loader", facts.path);
+      finding.title =
+          fmt::format("{} shows other tools something else than the loader", facts.path);
       finding.objects = {facts.path};
       finding.evidence = facts.elf.oddities;
       finding.cause = "the file was edited by a tool that left two answers in it, or on purpose";

@@ -45,8 +45,9 @@ void missing_library(const Run& run, const RootView& view, const PlannedObject& 
                      FindingSet& found) {
   Finding& finding = found.at(object.name, "LIB-001", Severity::error);
   finding.title = fmt::format("{} is needed and nothing supplies it", object.name);
-  finding.cause = "no input holds it, no package among the inputs declares one that does, and it is "
-                  "no library of plain distributions";
+  finding.cause =
+      "no input holds it, no package among the inputs declares one that does, and it is "
+      "no library of plain distributions";
   std::string advice = supply_advice(run.scene, object);
   auto elsewhere = run.scene.by_name.find(object.name);
   if (elsewhere != run.scene.by_name.end()) {
@@ -73,13 +74,16 @@ void unusable_file(const Run& run, const RootView& view, const PlannedObject& ob
   add_search(view, object, finding);
 }
 
-// A library that is among the inputs, in a folder that the loader does not search for this requester.
+// A library that is among the inputs, in a folder that the loader does not search for this
+// requester.
 void unreached_library(const RootView& view, const PlannedObject& object, FindingSet& found) {
   if (object.found != Found::declared) return;
   Finding& finding = found.at(object.name, "LIB-006", Severity::warning);
-  finding.title = fmt::format("{} is there, but where the loader does not look for it", object.name);
-  finding.cause = "no RPATH or RUNPATH of those that need it names its folder; it is found only when "
-                  "something has opened it before";
+  finding.title =
+      fmt::format("{} is there, but where the loader does not look for it", object.name);
+  finding.cause =
+      "no RPATH or RUNPATH of those that need it names its folder; it is found only when "
+      "something has opened it before";
   finding.fix = "import the package that opens it first, or link with an RPATH to its folder";
   add_search(view, object, finding);
 }
@@ -90,8 +94,8 @@ void only_after(const RootView& view, FindingSet& found) {
   if (module.empty()) return;
   Finding& finding = found.at(module, "LIB-007", Severity::note);
   finding.title = fmt::format("loads only after `import {}`", module);
-  finding.cause = fmt::format("{} brings libraries into the process that no path of these objects leads to",
-                              module);
+  finding.cause = fmt::format(
+      "{} brings libraries into the process that no path of these objects leads to", module);
   finding.fix = fmt::format("import {} before it", module);
   add_once(finding.roots, view.path);
 }
@@ -126,9 +130,10 @@ void from_extra(const Run& run, const RootView& view, const PlannedObject& objec
   const Declared* optional = who_declares(run.scene.optional, *rule);
   if (!optional) return;
   Finding& finding = found.at(optional->by + optional->extra, "LIB-004", Severity::warning);
-  finding.title = fmt::format("libraries come with the extra '{}' of {} only", optional->extra,
-                              optional->by);
-  finding.cause = "a plain installation does not bring them; what needs them loads with the extra alone";
+  finding.title =
+      fmt::format("libraries come with the extra '{}' of {} only", optional->extra, optional->by);
+  finding.cause =
+      "a plain installation does not bring them; what needs them loads with the extra alone";
   std::string name = optional->by.substr(0, optional->by.find(' '));
   finding.fix = fmt::format("pip install \"{}[{}]\", or these libraries from elsewhere", name,
                             optional->extra);

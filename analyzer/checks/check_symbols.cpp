@@ -52,8 +52,8 @@ std::string package_of_object(const Run& run, const std::string& path) {
   return file == run.scene.by_path.end() ? path : owner_of(run, file->second);
 }
 
-// True when every root that misses the name is a library, not a module, of a package that defines the
-// name in another of its files: a plugin that expects its host in the process.
+// True when every root that misses the name is a library, not a module, of a package that defines
+// the name in another of its files: a plugin that expects its host in the process.
 bool expects_host(const Run& run, const Missing& missing, const std::vector<Resemblance>& near) {
   return std::all_of(missing.files.begin(), missing.files.end(), [&](std::size_t root) {
     const SceneFile& file = run.scene.files[root];
@@ -69,7 +69,8 @@ void host_finding(const Missing& missing, const std::string& importer,
                   const std::vector<Resemblance>& near, FindingSet& found) {
   Finding& finding = found.at(importer, "SYM-002", Severity::note);
   finding.title = fmt::format("libraries of {} expect others of it in the process", importer);
-  finding.cause = "they import symbols of a library that they do not name in DT_NEEDED, as plugins do";
+  finding.cause =
+      "they import symbols of a library that they do not name in DT_NEEDED, as plugins do";
   finding.fix = "none, where the package opens that library first with RTLD_GLOBAL";
   SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
   evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
@@ -81,30 +82,31 @@ void host_finding(const Missing& missing, const std::string& importer,
 
 // What the reader is told about one group of missing names.
 void explain(const Run& run, Finding& finding, const std::string& provider, bool string_abi) {
-  std::string importer = finding.objects.empty()
-                             ? std::string("the importing package")
-                             : package_of_object(run, finding.objects.front());
+  std::string importer = finding.objects.empty() ? std::string("the importing package")
+                                                 : package_of_object(run, finding.objects.front());
   std::size_t count = finding.symbols.size();
   std::string names = count == 1 ? "a symbol" : fmt::format("{} symbols", count);
   bool same_package = provider == importer;
   if (string_abi) {
     finding.title = fmt::format("{} and {} are built with different string ABIs: {} not exported",
                                 importer, provider, names);
-    finding.cause = "the two sides spell std::string differently in their symbols "
-                    "(_GLIBCXX_USE_CXX11_ABI)";
+    finding.cause =
+        "the two sides spell std::string differently in their symbols "
+        "(_GLIBCXX_USE_CXX11_ABI)";
     finding.fix = fmt::format("a build of {} with the C++11 ABI setting of {}", importer, provider);
     return;
   }
   if (provider.empty()) {
     finding.title = fmt::format("{} imports {} that no loaded library exports", importer, names);
     finding.cause = "no input exports anything of that name";
-    finding.fix = "give the package that exports it with --with, or another release of one of the two";
+    finding.fix =
+        "give the package that exports it with --with, or another release of one of the two";
     return;
   }
-  finding.title = same_package
-                      ? fmt::format("{} imports {} that its own libraries do not export to it",
-                                    importer, names)
-                      : fmt::format("{} imports {} that {} does not export", importer, names, provider);
+  finding.title =
+      same_package
+          ? fmt::format("{} imports {} that its own libraries do not export to it", importer, names)
+          : fmt::format("{} imports {} that {} does not export", importer, names, provider);
   bool hidden = std::all_of(finding.symbols.begin(), finding.symbols.end(), [](const auto& symbol) {
     return !symbol.near_misses.empty() && symbol.near_misses.front().symbol == symbol.symbol;
   });
@@ -113,8 +115,8 @@ void explain(const Run& run, Finding& finding, const std::string& provider, bool
     finding.fix = "load the library that defines it first with RTLD_GLOBAL, or link against it";
     return;
   }
-  finding.cause = fmt::format("{} was built against other declarations than those of {}", importer,
-                              provider);
+  finding.cause =
+      fmt::format("{} was built against other declarations than those of {}", importer, provider);
   finding.fix = fmt::format("a build of {} made for {}, or the release of {} that it was built for",
                             importer, provider, provider.substr(0, provider.find(' ')));
 }
@@ -126,10 +128,11 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   std::set<std::string> names;
   for (const auto& [key, missing] : all) names.insert(missing.symbol);
   if (names.empty()) return {};
-  std::map<std::string, std::vector<Resemblance>> resemblances = find_resemblances(run.scene, names);
+  std::map<std::string, std::vector<Resemblance>> resemblances =
+      find_resemblances(run.scene, names);
 
-  // A name without a relative goes with those of the same importer that have one: the reason is most
-  // likely the same, and the reader sees each name's own evidence.
+  // A name without a relative goes with those of the same importer that have one: the reason is
+  // most likely the same, and the reader sees each name's own evidence.
   std::map<std::string, std::string> provider_by_importer;
   for (const auto& [key, missing] : all) {
     std::string provider = provider_of(run, resemblances[missing.symbol]);
@@ -151,8 +154,8 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
       provider = provider_by_importer[importer];
     }
     bool string_abi = !near.empty() && near.front().string_abi;
-    Finding& finding = found.at(importer + "\n" + provider, string_abi ? "ABI-001" : "SYM-001",
-                                Severity::error);
+    Finding& finding =
+        found.at(importer + "\n" + provider, string_abi ? "ABI-001" : "SYM-001", Severity::error);
     groups[&finding] = {provider, string_abi};
     SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
     evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());

@@ -16,7 +16,8 @@ void mismatch_finding(const Run& run, const RootView& view, const VersionMismatc
     Finding& finding = found.at(mismatch.file, "VER-003", Severity::error);
     finding.title = fmt::format("versions of {} are needed, but no loaded library has that name",
                                 mismatch.file);
-    finding.cause = "the file names it in its version needs and not in DT_NEEDED; the loader aborts";
+    finding.cause =
+        "the file names it in its version needs and not in DT_NEEDED; the loader aborts";
     finding.fix = "relink the library, or import what loads it first";
     add_once(finding.objects, object.name);
     add_once(finding.roots, view.path);
@@ -79,14 +80,15 @@ void floor_findings(const Run& run, FindingSet& found) {
   for (const auto& [owner, beyond] : packages) {
     if (beyond.highest.empty()) continue;
     Finding& finding = found.at(owner, "VER-002", Severity::warning);
-    finding.title = fmt::format("{} needs newer system libraries than {} promises", owner,
-                                beyond.policy->name);
+    finding.title =
+        fmt::format("{} needs newer system libraries than {} promises", owner, beyond.policy->name);
     for (const auto& [prefix, number] : beyond.highest) {
       finding.evidence.push_back(fmt::format("up to {}_{}", prefix, number));
     }
     finding.objects = beyond.objects;
     finding.cause = "the platform tag is older than what the objects were linked against";
-    finding.fix = "a host with these versions, or a wheel with the tag that fits (auditwheel repair)";
+    finding.fix =
+        "a host with these versions, or a wheel with the tag that fits (auditwheel repair)";
   }
 }
 

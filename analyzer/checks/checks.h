@@ -26,8 +26,8 @@ struct Run {
 struct RootView {
   const LinkedRoot* root = nullptr;
   std::string path;
-  std::vector<std::size_t> objects;        ///< indices into root->link.plan.objects
-  std::vector<const Binding*> unbound;     ///< missing and undecided imports of those objects
+  std::vector<std::size_t> objects;     ///< indices into root->link.plan.objects
+  std::vector<const Binding*> unbound;  ///< missing and undecided imports of those objects
   std::vector<const VersionMismatch*> mismatches;
 
   const PlannedObject& object(std::size_t index) const { return root->link.plan.objects[index]; }

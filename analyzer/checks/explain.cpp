@@ -15,10 +15,14 @@ constexpr std::size_t most_examples = 5;
 
 std::string_view kind_name(InputKind kind) {
   switch (kind) {
-    case InputKind::wheel: return "wheel";
-    case InputKind::stub: return "stub";
-    case InputKind::folder: return "folder";
-    case InputKind::file: return "file";
+    case InputKind::wheel:
+      return "wheel";
+    case InputKind::stub:
+      return "stub";
+    case InputKind::folder:
+      return "folder";
+    case InputKind::file:
+      return "file";
   }
   return "";
 }
@@ -89,8 +93,8 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
   bool unanswered = out.undecided != 0 || rests_on_unread(run, view);
   bool fails = false, fails_as_alternative = false;
   for (const Finding& finding : findings) {
-    bool concerns = std::find(finding.roots.begin(), finding.roots.end(), view.path) !=
-                    finding.roots.end();
+    bool concerns =
+        std::find(finding.roots.begin(), finding.roots.end(), view.path) != finding.roots.end();
     if (!concerns) continue;
     if (finding.id == "LIB-003") unanswered = true;
     if (finding.severity == Severity::error) fails = true;
@@ -153,16 +157,26 @@ void add_assumptions(const Run& run, const std::vector<RootView>& roots, Report&
 
 std::string_view found_text(Found found) {
   switch (found) {
-    case Found::interpreter: return "interpreter";
-    case Found::root: return "opened by path";
-    case Found::loaded: return "already loaded";
-    case Found::rpath: return "RPATH";
-    case Found::runpath: return "RUNPATH";
-    case Found::system: return "assumed: system";
-    case Found::earlier: return "must be opened before";
-    case Found::driver: return "assumed: NVIDIA driver";
-    case Found::declared: return "on no path searched";
-    case Found::absent: return "not found";
+    case Found::interpreter:
+      return "interpreter";
+    case Found::root:
+      return "opened by path";
+    case Found::loaded:
+      return "already loaded";
+    case Found::rpath:
+      return "RPATH";
+    case Found::runpath:
+      return "RUNPATH";
+    case Found::system:
+      return "assumed: system";
+    case Found::earlier:
+      return "must be opened before";
+    case Found::driver:
+      return "assumed: NVIDIA driver";
+    case Found::declared:
+      return "on no path searched";
+    case Found::absent:
+      return "not found";
   }
   return "";
 }
@@ -218,8 +232,7 @@ std::string scenario_text(const Run& run, const Report& report) {
 }
 
 std::string plural(std::size_t count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one,
-                     count == 1 ? "" : one.ends_with('y') ? "" : "s");
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : one.ends_with('y') ? "" : "s");
 }
 
 std::string counted(const Report& report, bool modules, Status status) {
@@ -256,9 +269,12 @@ std::string headline(const Run& run, const Report& report) {
 
 std::string_view to_string(Status status) {
   switch (status) {
-    case Status::loads: return "loads";
-    case Status::undecided: return "undecided";
-    case Status::fails: return "fails";
+    case Status::loads:
+      return "loads";
+    case Status::undecided:
+      return "undecided";
+    case Status::fails:
+      return "fails";
   }
   return "";
 }
@@ -286,9 +302,8 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   std::vector<std::string> groups = alternative_groups(run, roots);
   excuse_alternatives(roots, groups, findings);
   excuse_unopened(run, roots, groups, findings);
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return a.severity > b.severity;
-  });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   std::map<std::string, Undecided> undecided;
   for (std::size_t i = 0; i < roots.size(); ++i) {
     add_root(run, roots[i], groups[i], findings, report);
@@ -308,8 +323,8 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
     }
     if (root.status == Status::fails && !root.excused) report.verdict = Status::fails;
   }
-  bool archive_error = std::any_of(
-      report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+  bool archive_error =
+      std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
         return finding.severity == Severity::error && finding.roots.empty();
       });
   if (archive_error) report.verdict = Status::fails;
@@ -321,8 +336,8 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
                   "Python code: not run and not read"};
   for (const Input& input : run.inputs) {
     if (input.kind == InputKind::stub) {
-      report.scope.push_back(fmt::format("{} is a stub: unsigned evidence of the wheel it was made of",
-                                         input.label));
+      report.scope.push_back(
+          fmt::format("{} is a stub: unsigned evidence of the wheel it was made of", input.label));
     }
   }
   return report;

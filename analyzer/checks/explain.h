@@ -7,8 +7,8 @@
 
 namespace wheelvet {
 
-/// Joins findings, roots and assumptions into the report: verdict, headline, exit-relevant facts. What
-/// was judged is said, what was not asked stands in `scope`.
+/// Joins findings, roots and assumptions into the report: verdict, headline, exit-relevant facts.
+/// What was judged is said, what was not asked stands in `scope`.
 Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<Finding> findings,
                bool with_plans);
 

@@ -12,9 +12,7 @@ namespace {
 // The machine part of a platform tag.
 std::string_view arch_of(std::uint16_t machine) { return machine == 183 ? "aarch64" : "x86_64"; }
 
-std::string_view platform_of(std::string_view tag) {
-  return tag.substr(tag.find_last_of('-') + 1);
-}
+std::string_view platform_of(std::string_view tag) { return tag.substr(tag.find_last_of('-') + 1); }
 
 const PolicyRule* policy_of(const Rules& rules, std::string_view platform, std::string_view arch) {
   if (!platform.ends_with(arch)) return nullptr;
@@ -46,9 +44,12 @@ const PolicyRule* policy_of(const Rules& rules, std::string_view platform, std::
 
 std::string_view to_string(Severity severity) {
   switch (severity) {
-    case Severity::note: return "note";
-    case Severity::warning: return "warning";
-    case Severity::error: return "error";
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
   }
   return "";
 }
@@ -84,12 +85,11 @@ std::vector<RootView> view_roots(const Run& run) {
       if (!load.optional) objects.insert(load.scope.begin(), load.scope.end());
     }
     view.objects.assign(objects.begin(), objects.end());
-    const Link* links[] = {
-        &run.links.imports.at(fmt::format("{}", fmt::join(root.imports, ","))), &root.link};
+    const Link* links[] = {&run.links.imports.at(fmt::format("{}", fmt::join(root.imports, ","))),
+                           &root.link};
     for (const Link* link : links) {
       for (const Binding& binding : link->bindings) {
-        bool unbound =
-            binding.outcome == Outcome::missing || binding.outcome == Outcome::undecided;
+        bool unbound = binding.outcome == Outcome::missing || binding.outcome == Outcome::undecided;
         if (unbound && objects.contains(binding.object)) view.unbound.push_back(&binding);
       }
       for (const VersionMismatch& mismatch : link->mismatches) {

@@ -16,9 +16,8 @@ Severity threshold_of(const std::string& name) {
 // Precedence: a proven failure stands although something else was unread.
 int exit_code(const Report& report, const Options& options) {
   Severity threshold = threshold_of(options.fail_on);
-  bool found = std::any_of(
-      report.findings.begin(), report.findings.end(),
-      [&](const Finding& finding) { return finding.severity >= threshold; });
+  bool found = std::any_of(report.findings.begin(), report.findings.end(),
+                           [&](const Finding& finding) { return finding.severity >= threshold; });
   if (found) return 1;
   bool rests_on_trust =
       std::any_of(report.assumptions.begin(), report.assumptions.end(),

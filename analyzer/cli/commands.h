@@ -13,7 +13,8 @@ int run_stub(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);
 
-/// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be written.
+/// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be
+/// written.
 void write_output(const Options& options, const std::string& text);
 
 /// True when the output may be coloured.

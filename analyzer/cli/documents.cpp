@@ -14,7 +14,8 @@ int run_rules(const Options& options) {
     if (options.targets.empty() || options.targets.front() == entry.id) chosen.push_back(entry);
   }
   if (chosen.empty()) {
-    throw WrongUsage(fmt::format("no rule {}; `wheelvet rules` lists them", options.targets.front()));
+    throw WrongUsage(
+        fmt::format("no rule {}; `wheelvet rules` lists them", options.targets.front()));
   }
   if (options.format == "json") {
     write_output(options, render_json_rules(chosen));

@@ -22,8 +22,7 @@ int run_inspect(const Options& options) {
 
 int run_stub(const Options& options) {
   Progress progress(!options.quiet);
-  StubResult result =
-      make_stub(options.targets.front(), options.output, progress.callback());
+  StubResult result = make_stub(options.targets.front(), options.output, progress.callback());
   progress.end();
   fmt::print(stderr, "{}: {} objects, {:.1f} MB from {:.1f} MB\n", result.path, result.objects,
              static_cast<double>(result.size) / 1e6, static_cast<double>(result.origin) / 1e6);

@@ -15,12 +15,18 @@ enum ExitCode { wrong_usage = 2, unanswered = 3, internal = 4 };
 
 int dispatch(const cli::Options& options) {
   switch (options.command) {
-    case cli::Command::check: return cli::run_check(options);
-    case cli::Command::inspect: return cli::run_inspect(options);
-    case cli::Command::stub: return cli::run_stub(options);
-    case cli::Command::rules: return cli::run_rules(options);
-    case cli::Command::schema: return cli::run_schema(options);
-    case cli::Command::none: break;
+    case cli::Command::check:
+      return cli::run_check(options);
+    case cli::Command::inspect:
+      return cli::run_inspect(options);
+    case cli::Command::stub:
+      return cli::run_stub(options);
+    case cli::Command::rules:
+      return cli::run_rules(options);
+    case cli::Command::schema:
+      return cli::run_schema(options);
+    case cli::Command::none:
+      break;
   }
   return wrong_usage;
 }

@@ -27,23 +27,30 @@ void add_check(CLI::App& app, Options& options) {
   check->add_option("TARGET", options.targets, "wheel, stub wheel, folder or shared object")
       ->required()
       ->type_name("");
-  check->add_option("--with", options.providers,
-                    "what is taken to be there beside it: a wheel or folder; may be repeated")
+  check
+      ->add_option("--with", options.providers,
+                   "what is taken to be there beside it: a wheel or folder; may be repeated")
       ->type_name("PROVIDER")
       ->expected(1)
       ->take_all();
-  check->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t (default: the tags')")
+  check
+      ->add_option("--python", options.python,
+                   "interpreter, such as 3.12 or 3.13t (default: the tags')")
       ->type_name("X.Y[t]");
   check->add_option("--import", options.imports, "import this module first for every root")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
-  check->add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
+  check
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
       ->check(CLI::IsMember({"error", "warning", "note"}))
       ->type_name("SEVERITY");
-  check->add_flag("--strict", options.strict, "assumptions and stub wheels are unanswered questions (exit 3)");
+  check->add_flag("--strict", options.strict,
+                  "assumptions and stub wheels are unanswered questions (exit 3)");
   check->add_flag("--plans", options.plans, "keep the load plans in JSON (text: -v)");
-  check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")->type_name("N");
+  check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
   check->add_flag("--stats", options.stats, "time and bytes per stage");
   add_output(*check, options);
   check->footer(
@@ -63,8 +70,9 @@ void add_inspect(CLI::App& app, Options& options) {
   CLI::Option* imports =
       inspect->add_flag("--imports", options.list_imports, "list imported symbols");
   inspect->add_flag("--exports", options.list_exports, "list exported symbols")->excludes(imports);
-  inspect->add_option("--match", options.symbols,
-                      "only symbols whose mangled or demangled name contains this")
+  inspect
+      ->add_option("--match", options.symbols,
+                   "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
@@ -79,7 +87,9 @@ void add_inspect(CLI::App& app, Options& options) {
 void add_stub(CLI::App& app, Options& options) {
   CLI::App* stub = app.add_subcommand("stub", "a small wheel that holds only the loader's tables");
   stub->add_option("WHEEL", options.targets, "the wheel")->required()->expected(1)->type_name("");
-  stub->add_option("-o,--output", options.output, "the stub wheel to write")->required()->type_name("OUT");
+  stub->add_option("-o,--output", options.output, "the stub wheel to write")
+      ->required()
+      ->type_name("OUT");
   stub->footer(
       "Examples:\n"
       "  wheelvet stub torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl -o stubs/\n"
@@ -105,9 +115,10 @@ void add_documents(CLI::App& app, Options& options) {
 
 Options read_options(int argc, char** argv, int& exit_code) {
   Options options;
-  CLI::App app("wheelvet says before installation whether the native modules of a Python wheel will "
-               "import.",
-               "wheelvet");
+  CLI::App app(
+      "wheelvet says before installation whether the native modules of a Python wheel will "
+      "import.",
+      "wheelvet");
   app.set_version_flag("--version", std::string("wheelvet ") + program_version());
   app.require_subcommand(1);
   add_check(app, options);

@@ -16,7 +16,10 @@ void write_all(std::FILE* file, const std::string& name, const std::string& text
   int error = errno;
   ok = std::fflush(file) == 0 && ok;
   if (!ok) {
-    throw Unreadable(Problem{name, {}, {}, std::nullopt,
+    throw Unreadable(Problem{name,
+                             {},
+                             {},
+                             std::nullopt,
                              "could not be written: " + std::generic_category().message(error)});
   }
 }
@@ -30,7 +33,10 @@ void write_output(const Options& options, const std::string& text) {
   }
   std::FILE* file = std::fopen(options.output.c_str(), "wb");
   if (!file) {
-    throw Unreadable(Problem{options.output, {}, {}, std::nullopt,
+    throw Unreadable(Problem{options.output,
+                             {},
+                             {},
+                             std::nullopt,
                              "could not be opened: " + std::generic_category().message(errno)});
   }
   try {

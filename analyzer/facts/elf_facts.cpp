@@ -13,8 +13,9 @@ namespace {
 // More versions than an index can name (15 bits) are no file a linker made.
 constexpr std::size_t max_versions = 1u << 15;
 constexpr std::uint64_t relocations_per_read = 1u << 16;
-// Entries may share one long name, and note segments the same bytes: copying them would multiply a small
-// file into gigabytes. Linux takes no path longer than 4096 bytes; a list of folders may be longer.
+// Entries may share one long name, and note segments the same bytes: copying them would multiply a
+// small file into gigabytes. Linux takes no path longer than 4096 bytes; a list of folders may be
+// longer.
 constexpr std::size_t max_name = 4096, max_path_list = 1u << 20;
 constexpr std::size_t max_names = 16u << 20;
 
@@ -26,8 +27,8 @@ struct Reader {
 
   std::optional<std::uint64_t> value(std::int64_t tag) const { return dynamic_value(dynamic, tag); }
 
-  // Where a table starts, and how many bytes of its segment are left. Unreadable when the address is
-  // outside every segment.
+  // Where a table starts, and how many bytes of its segment are left. Unreadable when the address
+  // is outside every segment.
   std::optional<FileRange> table(std::int64_t tag, std::string_view field) const {
     std::optional<std::uint64_t> address = value(tag);
     if (!address) return std::nullopt;
@@ -56,8 +57,8 @@ struct Reader {
   }
 };
 
-// The records of a version table. Its size is stated nowhere: the bytes up to the next table are read
-// at once, and a record that lies elsewhere is read by itself.
+// The records of a version table. Its size is stated nowhere: the bytes up to the next table are
+// read at once, and a record that lies elsewhere is read by itself.
 struct VersionTable {
   const Reader& in;
   FileRange range;
@@ -83,30 +84,40 @@ struct VersionTable {
 std::uint8_t relocation_use(std::uint16_t machine, std::uint32_t type) {
   if (machine == EM_X86_64) {
     switch (type) {
-      case R_X86_64_JUMP_SLOT: return used_by_plt;
-      case R_X86_64_COPY: return used_by_copy;
+      case R_X86_64_JUMP_SLOT:
+        return used_by_plt;
+      case R_X86_64_COPY:
+        return used_by_copy;
       case R_X86_64_DTPMOD64:
       case R_X86_64_DTPOFF64:
       case R_X86_64_TPOFF64:
-      case R_X86_64_TLSDESC: return used_by_tls;
+      case R_X86_64_TLSDESC:
+        return used_by_tls;
       case R_X86_64_NONE:
       case R_X86_64_RELATIVE:
       case R_X86_64_RELATIVE64:
-      case R_X86_64_IRELATIVE: return used_by_none;
-      default: return used_by_data;
+      case R_X86_64_IRELATIVE:
+        return used_by_none;
+      default:
+        return used_by_data;
     }
   }
   switch (type) {
-    case R_AARCH64_JUMP_SLOT: return used_by_plt;
-    case R_AARCH64_COPY: return used_by_copy;
+    case R_AARCH64_JUMP_SLOT:
+      return used_by_plt;
+    case R_AARCH64_COPY:
+      return used_by_copy;
     case R_AARCH64_TLS_DTPMOD:
     case R_AARCH64_TLS_DTPREL:
     case R_AARCH64_TLS_TPREL:
-    case R_AARCH64_TLSDESC: return used_by_tls;
+    case R_AARCH64_TLSDESC:
+      return used_by_tls;
     case R_AARCH64_NONE:
     case R_AARCH64_RELATIVE:
-    case R_AARCH64_IRELATIVE: return used_by_none;
-    default: return used_by_data;
+    case R_AARCH64_IRELATIVE:
+      return used_by_none;
+    default:
+      return used_by_data;
   }
 }
 
@@ -114,9 +125,9 @@ void note_use(std::vector<std::uint8_t>& uses, std::uint64_t limit, std::uint32_
               std::uint8_t use, std::uint64_t offset) {
   if (index == 0 || use == used_by_none) return;
   if (index >= limit) {
-    throw Unreadable("relocation", offset,
-                     fmt::format("names symbol {}, but at most {} fit in the table's segment",
-                                 index, limit));
+    throw Unreadable(
+        "relocation", offset,
+        fmt::format("names symbol {}, but at most {} fit in the table's segment", index, limit));
   }
   if (index >= uses.size()) uses.resize(index + 1);
   uses[index] = static_cast<std::uint8_t>(uses[index] | use);
@@ -141,7 +152,8 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
   }
 }
 
-// A RelocationUse set per symbol, as long as the highest index referred to. DT_RELR holds no symbols.
+// A RelocationUse set per symbol, as long as the highest index referred to. DT_RELR holds no
+// symbols.
 std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbol_limit) {
   struct Table {
     std::int64_t address, size;
@@ -247,8 +259,9 @@ SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub) {
   table.relocations = stub ? std::move(stub->relocations) : read_relocations(in, limit);
   count = std::max<std::uint64_t>(count, table.relocations.size());
   if (count > limit) {
-    throw Unreadable("DT_SYMTAB", symbols->offset,
-                     fmt::format("{} symbols are referred to, {} fit in the segment", count, limit));
+    throw Unreadable(
+        "DT_SYMTAB", symbols->offset,
+        fmt::format("{} symbols are referred to, {} fit in the segment", count, limit));
   }
   table.count = static_cast<std::size_t>(count);
   table.relocations.resize(table.count);
@@ -269,8 +282,8 @@ std::string name_in(const SymbolTable& table, std::uint64_t offset, std::string_
   return std::string(name);
 }
 
-// A chain of version records. The loader goes by the `next` fields, which only lead forward, and not
-// by the counts (glibc elf/dl-version.c).
+// A chain of version records. The loader goes by the `next` fields, which only lead forward, and
+// not by the counts (glibc elf/dl-version.c).
 template <class Record, class Each>
 void each_record(const VersionTable& table, std::uint64_t at, Each&& each) {
   for (std::uint64_t next = 1; next != 0; at += next) {
@@ -416,8 +429,8 @@ void note_oddities(const Reader& in, const FileRange& dynamic, ElfFacts& facts) 
   for (std::int64_t tag : {DT_STRTAB, DT_SYMTAB, DT_SONAME, DT_RPATH, DT_RUNPATH, DT_STRSZ}) {
     auto same = [&](const Elf64_Dyn& entry) { return entry.d_tag == tag; };
     if (std::count_if(in.dynamic.begin(), in.dynamic.end(), same) > 1) {
-      facts.oddities.push_back(fmt::format(
-          "dynamic tag {:#x} stands more than once: the loader takes the last", tag));
+      facts.oddities.push_back(
+          fmt::format("dynamic tag {:#x} stands more than once: the loader takes the last", tag));
     }
   }
 }

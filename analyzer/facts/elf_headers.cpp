@@ -12,7 +12,8 @@
 namespace wheelvet {
 namespace {
 
-// Elf64_Phdr of the gABI. <elf.h> cannot be included here: LIEF names its constants like its macros.
+// Elf64_Phdr of the gABI. <elf.h> cannot be included here: LIEF names its constants like its
+// macros.
 struct ProgramHeader {
   std::uint32_t type, flags;
   std::uint64_t offset, address, physical, file_size, memory_size, alignment;
@@ -35,10 +36,10 @@ void add_segments(const ElfFacts& facts, std::vector<std::string>& lines) {
     std::memcpy(&header, facts.program_headers.data() + at, sizeof header);
     auto type = static_cast<LIEF::ELF::SEGMENT_TYPES>(header.type);
     auto flag = [&](unsigned bit, char letter) { return header.flags & bit ? letter : '-'; };
-    lines.push_back(fmt::format("segment {:<14} {}{}{}  offset {:#x}  address {:#x}  size {} of {}  align {:#x}",
-                                LIEF::ELF::to_string(type), flag(4, 'R'), flag(2, 'W'), flag(1, 'X'),
-                                header.offset, header.address, header.file_size,
-                                header.memory_size, header.alignment));
+    lines.push_back(fmt::format(
+        "segment {:<14} {}{}{}  offset {:#x}  address {:#x}  size {} of {}  align {:#x}",
+        LIEF::ELF::to_string(type), flag(4, 'R'), flag(2, 'W'), flag(1, 'X'), header.offset,
+        header.address, header.file_size, header.memory_size, header.alignment));
   }
 }
 
@@ -53,15 +54,15 @@ std::vector<std::string> header_lines(const ElfFacts& facts) {
   std::unique_ptr<LIEF::ELF::Binary> binary = parse(write_slice(slim));
   if (!binary) return lines;
   const LIEF::ELF::Header& header = binary->header();
-  lines.insert(lines.begin(), fmt::format("header  {} {} {}", LIEF::ELF::to_string(header.file_type()),
-                                          LIEF::ELF::to_string(header.machine_type()),
-                                          LIEF::ELF::to_string(header.identity_os_abi())));
+  lines.insert(lines.begin(),
+               fmt::format("header  {} {} {}", LIEF::ELF::to_string(header.file_type()),
+                           LIEF::ELF::to_string(header.machine_type()),
+                           LIEF::ELF::to_string(header.identity_os_abi())));
   for (const LIEF::ELF::DynamicEntry& entry : binary->dynamic_entries()) {
     std::string text = LIEF::ELF::to_string(entry.tag());
     if (const auto* library = dynamic_cast<const LIEF::ELF::DynamicEntryLibrary*>(&entry)) {
       lines.push_back(fmt::format("dynamic {:<14} {}", text, library->name()));
-    } else if (const auto* soname =
-                   dynamic_cast<const LIEF::ELF::DynamicSharedObject*>(&entry)) {
+    } else if (const auto* soname = dynamic_cast<const LIEF::ELF::DynamicSharedObject*>(&entry)) {
       lines.push_back(fmt::format("dynamic {:<14} {}", text, soname->name()));
     } else if (const auto* rpath = dynamic_cast<const LIEF::ELF::DynamicEntryRpath*>(&entry)) {
       lines.push_back(fmt::format("dynamic {:<14} {}", text, rpath->rpath()));
@@ -71,10 +72,9 @@ std::vector<std::string> header_lines(const ElfFacts& facts) {
       std::vector<std::string> names;
       for (const auto& flag : flags->flags()) {
         bool first = entry.tag() == LIEF::ELF::DYNAMIC_TAGS::DT_FLAGS;
-        names.emplace_back(first ? LIEF::ELF::to_string(
-                                       static_cast<LIEF::ELF::DYNAMIC_FLAGS>(flag))
-                                 : LIEF::ELF::to_string(
-                                       static_cast<LIEF::ELF::DYNAMIC_FLAGS_1>(flag)));
+        names.emplace_back(
+            first ? LIEF::ELF::to_string(static_cast<LIEF::ELF::DYNAMIC_FLAGS>(flag))
+                  : LIEF::ELF::to_string(static_cast<LIEF::ELF::DYNAMIC_FLAGS_1>(flag)));
       }
       lines.push_back(fmt::format("dynamic {:<14} {}", text, fmt::join(names, " ")));
     }
@@ -89,8 +89,7 @@ DecodedTables decode_slice(const std::vector<std::uint8_t>& slice) {
   for (const LIEF::ELF::DynamicEntry& entry : binary->dynamic_entries()) {
     if (const auto* library = dynamic_cast<const LIEF::ELF::DynamicEntryLibrary*>(&entry)) {
       out.needed.push_back(library->name());
-    } else if (const auto* soname =
-                   dynamic_cast<const LIEF::ELF::DynamicSharedObject*>(&entry)) {
+    } else if (const auto* soname = dynamic_cast<const LIEF::ELF::DynamicSharedObject*>(&entry)) {
       out.soname = soname->name();
     } else if (const auto* rpath = dynamic_cast<const LIEF::ELF::DynamicEntryRpath*>(&entry)) {
       out.rpath = rpath->rpath();

@@ -51,12 +51,10 @@ std::optional<FileRange> dynamic_range(const ElfLayout& layout);
 std::vector<Elf64_Dyn> read_dynamic(Bytes bytes);
 
 /// One dynamic tag's value; of duplicates the last wins (glibc elf_get_dynamic_info).
-std::optional<std::uint64_t> dynamic_value(const std::vector<Elf64_Dyn>& dynamic,
-                                           std::int64_t tag);
+std::optional<std::uint64_t> dynamic_value(const std::vector<Elf64_Dyn>& dynamic, std::int64_t tag);
 
 /// The ranges that hold the loader's tables. Where a table's size is not stated in the dynamic
 /// section the range ends where the next one starts, or with its segment.
-std::vector<FileRange> table_ranges(const ElfLayout& layout,
-                                    const std::vector<Elf64_Dyn>& dynamic);
+std::vector<FileRange> table_ranges(const ElfLayout& layout, const std::vector<Elf64_Dyn>& dynamic);
 
 }  // namespace wheelvet

@@ -83,8 +83,7 @@ std::vector<std::uint8_t> version_definitions(const ElfFacts& facts,
     record.vd_hash = definition.hash;
     record.vd_aux = sizeof record;
     bool last = i + 1 == facts.version_definitions.size();
-    record.vd_next =
-        last ? 0 : static_cast<std::uint32_t>(sizeof record + sizeof(Elf64_Verdaux));
+    record.vd_next = last ? 0 : static_cast<std::uint32_t>(sizeof record + sizeof(Elf64_Verdaux));
     put(out, record);
     Elf64_Verdaux aux{};
     aux.vda_name = intern(strings, definition.name);
@@ -278,8 +277,7 @@ StubNote read_stub_note(Bytes desc) {
 
 std::vector<std::uint8_t> write_slice(const ElfFacts& facts) {
   std::vector<Elf64_Phdr> segments(facts.program_headers.size() / sizeof(Elf64_Phdr));
-  std::memcpy(segments.data(), facts.program_headers.data(),
-              segments.size() * sizeof(Elf64_Phdr));
+  std::memcpy(segments.data(), facts.program_headers.data(), segments.size() * sizeof(Elf64_Phdr));
   std::vector<Elf64_Phdr> headers(3);
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_GNU_STACK) {

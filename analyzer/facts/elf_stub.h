@@ -17,9 +17,9 @@ inline constexpr std::uint64_t max_stub_note_bytes = 64u << 20;
 
 /// What a slice cannot hold in ELF's own structures.
 struct StubNote {
-  std::uint64_t original_size = 0;          ///< bytes
-  std::vector<Elf64_Phdr> segments;         ///< the original's program headers
-  std::vector<std::uint8_t> relocations;    ///< RelocationUse per symbol, instead of the entries
+  std::uint64_t original_size = 0;        ///< bytes
+  std::vector<Elf64_Phdr> segments;       ///< the original's program headers
+  std::vector<std::uint8_t> relocations;  ///< RelocationUse per symbol, instead of the entries
 };
 
 std::vector<std::uint8_t> write_stub_note(const StubNote& note);

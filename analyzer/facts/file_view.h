@@ -8,7 +8,8 @@
 
 namespace wheelvet {
 
-/// `bytes(offset, size)` gives exactly those bytes, valid until the next call, or throws Unreadable.
+/// `bytes(offset, size)` gives exactly those bytes, valid until the next call, or throws
+/// Unreadable.
 struct FileView {
   std::uint64_t size = 0;
   std::function<Bytes(std::uint64_t offset, std::uint64_t size)> bytes;

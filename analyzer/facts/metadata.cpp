@@ -131,7 +131,8 @@ std::string installed_path(std::string_view member) {
 
 bool is_library_name(std::string_view path) {
   std::string_view base = path.substr(path.find_last_of('/') + 1);
-  for (std::size_t at = base.find(".so"); at != std::string_view::npos; at = base.find(".so", at + 1)) {
+  for (std::size_t at = base.find(".so"); at != std::string_view::npos;
+       at = base.find(".so", at + 1)) {
     std::string_view rest = base.substr(at + 3);
     if (at != 0 && (rest.empty() || rest.front() == '.')) return true;
   }

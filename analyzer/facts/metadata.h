@@ -22,15 +22,17 @@ void add_wheel_file(std::string_view text, PackageFacts& package);
 /// Adds the first folder, and the first two, of every path that a RECORD lists, sorted.
 void add_record(std::string_view text, PackageFacts& package);
 
-/// The parts of "name-version(-build)?-python-abi-platform.whl"; name empty when it is no such name.
+/// The parts of "name-version(-build)?-python-abi-platform.whl"; name empty when it is no such
+/// name.
 struct WheelName {
   std::string name, version, build;
   std::vector<std::string> tags;  ///< compressed tag sets expanded
 };
 WheelName read_wheel_name(std::string_view file_name);
 
-/// Where a wheel's member lands, relative to site-packages: `.data/purelib` and `.data/platlib` go to
-/// the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix scheme).
+/// Where a wheel's member lands, relative to site-packages: `.data/purelib` and `.data/platlib` go
+/// to the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix
+/// scheme).
 std::string installed_path(std::string_view member);
 
 /// True for names of shared objects: ".so" at the end or followed by a version.

@@ -49,8 +49,8 @@ void note_stream_faults(Job& job, const StreamResult& result) {
                           job.member->data_offset});
   }
   if (result.crc_differs) {
-    job.faults.push_back({"ARC-011", job.member->name, "CRC-32 of the data differs",
-                          job.member->data_offset});
+    job.faults.push_back(
+        {"ARC-011", job.member->name, "CRC-32 of the data differs", job.member->data_offset});
   }
 }
 
@@ -77,9 +77,8 @@ void read_streamed(Job& job, Counters& counters) {
 }
 
 void read_file(Job& job, Counters& counters) {
-  std::string path = job.input->kind == InputKind::file
-                         ? job.input->path
-                         : job.input->path + "/" + job.member->name;
+  std::string path = job.input->kind == InputKind::file ? job.input->path
+                                                        : job.input->path + "/" + job.member->name;
   RandomFile file(path);
   FileView raw = view_of(file);
   FileView counted{raw.size, [&](std::uint64_t offset, std::uint64_t size) {
@@ -163,8 +162,8 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
   }
 }
 
-// Members whose sizes lie or whose bytes belong to another member too: bombs are made so, and nothing of
-// them is inflated. Name -> rule.
+// Members whose sizes lie or whose bytes belong to another member too: bombs are made so, and
+// nothing of them is inflated. Name -> rule.
 std::map<std::string, std::string> untrusted_members(const Input& input) {
   std::map<std::string, std::string> out;
   for (const ArchiveFault& fault : input.faults) {
@@ -226,7 +225,8 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
       if (archived) counters.total += libraries[k]->size;
     }
   }
-  unsigned threads = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  unsigned threads =
+      options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   run_jobs(jobs, counters, threads);
   for (Job& job : jobs) {
     InputFacts& out = facts.inputs[static_cast<std::size_t>(job.input - inputs.data())];

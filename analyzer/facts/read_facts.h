@@ -16,8 +16,8 @@ struct ReadOptions {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
-/// Facts of all inputs, in their order, whatever the number of threads. A member that cannot be read
-/// becomes a Problem of its file; the others are read all the same.
+/// Facts of all inputs, in their order, whatever the number of threads. A member that cannot be
+/// read becomes a Problem of its file; the others are read all the same.
 Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options);
 
 }  // namespace wheelvet

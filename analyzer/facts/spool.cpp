@@ -76,7 +76,8 @@ void Spool::want(const FileRange& range) {
   if (!chunk_.empty()) take(pieces_.back(), chunk_);
 }
 
-// One step further each time the bytes for it have come by: header, program headers, dynamic section.
+// One step further each time the bytes for it have come by: header, program headers, dynamic
+// section.
 void Spool::learn() {
   if (!headers_) {
     if (seen_ < std::min<std::uint64_t>(file_size_, 4096)) return;
@@ -90,8 +91,8 @@ void Spool::learn() {
     layout_ = read_layout(view());
     for (const Elf64_Phdr& segment : layout_->segments) {
       if (segment.p_type == PT_LOAD && file_size_ > whole_file) {
-        front_limit_ = std::max<std::uint64_t>(front_.size(),
-                                               std::min(front_cap, segment.p_offset + segment.p_filesz));
+        front_limit_ = std::max<std::uint64_t>(
+            front_.size(), std::min(front_cap, segment.p_offset + segment.p_filesz));
         break;
       }
     }

@@ -10,9 +10,9 @@
 
 namespace wheelvet {
 
-/// Takes a file front to back and keeps its first PT_LOAD (symbols and relocations usually lie there)
-/// and every range that the headers and the dynamic section turn out to name further on. What it no
-/// longer held when it learned of it is reported by `missed`, for a second pass.
+/// Takes a file front to back and keeps its first PT_LOAD (symbols and relocations usually lie
+/// there) and every range that the headers and the dynamic section turn out to name further on.
+/// What it no longer held when it learned of it is reported by `missed`, for a second pass.
 class Spool {
  public:
   /// `wanted`: ranges known from an earlier pass.

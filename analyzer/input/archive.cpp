@@ -92,8 +92,7 @@ Directory read_end64(const RandomFile& file, std::uint64_t end_at, const Directo
   auto differs = [](std::uint64_t narrow, std::uint64_t full, std::uint64_t mark) {
     return narrow != mark && narrow != full;
   };
-  if (differs(plain.entries, wide.entries, 0xffff) ||
-      differs(plain.size, wide.size, 0xffffffffu) ||
+  if (differs(plain.entries, wide.entries, 0xffff) || differs(plain.size, wide.size, 0xffffffffu) ||
       differs(plain.offset, wide.offset, 0xffffffffu)) {
     fault(input, "ARC-005", "", "the zip64 end record and the plain one differ", at);
   }
@@ -214,8 +213,8 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   if (!fits(entry.header_offset, local_size, directory.offset)) {
     throw Unreadable(field, entry.header_offset, "lies outside the archive's data");
   }
-  std::uint64_t guess = std::min(directory.offset - entry.header_offset,
-                                 local_size + entry.name.size() + 64);
+  std::uint64_t guess =
+      std::min(directory.offset - entry.header_offset, local_size + entry.name.size() + 64);
   std::vector<std::uint8_t> bytes = file.read(entry.header_offset, guess, field);
   if (load<std::uint32_t>(bytes, 0, field) != local_signature) {
     throw Unreadable(field, entry.header_offset, "has no signature");
@@ -287,8 +286,7 @@ void check_tiling(const RandomFile& file, const Directory& directory,
     } else if (entry.header_offset < at) {
       fault(input, "ARC-012", entry.name, "overlaps the entry before it", entry.header_offset);
     }
-    std::uint64_t next =
-        i + 1 < order.size() ? order[i + 1]->header_offset : directory.offset;
+    std::uint64_t next = i + 1 < order.size() ? order[i + 1]->header_offset : directory.offset;
     at = std::max(at, entry.data_offset + entry.packed + descriptor_size(file, entry, next));
   }
   if (at < directory.offset) {
@@ -298,8 +296,8 @@ void check_tiling(const RandomFile& file, const Directory& directory,
   }
 }
 
-// Also the ratio that deflate cannot exceed (1032:1, zlib's technical note), so that a lie about the
-// size is known before anything is inflated.
+// Also the ratio that deflate cannot exceed (1032:1, zlib's technical note), so that a lie about
+// the size is known before anything is inflated.
 void check_entry(const Entry& entry, Input& input) {
   check_name(input, entry.name);
   if (entry.flags & (flag_encrypted | flag_strong)) {

@@ -11,9 +11,9 @@
 
 namespace wheelvet {
 
-/// Fills members, faults, size and identity of a wheel from the raw archive (APPNOTE.TXT 6.3.9): end
-/// record, central directory, every local header. Nothing is inflated. Unreadable when there is no
-/// directory that can be followed.
+/// Fills members, faults, size and identity of a wheel from the raw archive (APPNOTE.TXT 6.3.9):
+/// end record, central directory, every local header. Nothing is inflated. Unreadable when there is
+/// no directory that can be followed.
 void read_archive(const RandomFile& file, Input& input);
 
 /// What became of one pass over a member's bytes.
@@ -24,8 +24,8 @@ struct StreamResult {
 };
 
 /// Inflates one member in windows of some hundred kB, in order, without writing anything. The sink
-/// returns false to stop early. Never yields more than `member.size` bytes plus one window. Unreadable
-/// when the packed bytes are not valid deflate data.
+/// returns false to stop early. Never yields more than `member.size` bytes plus one window.
+/// Unreadable when the packed bytes are not valid deflate data.
 StreamResult stream_member(const RandomFile& file, const Member& member,
                            const std::function<bool(Bytes)>& sink);
 

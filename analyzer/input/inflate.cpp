@@ -58,10 +58,14 @@ StreamResult stream_stored(const RandomFile& file, const Member& member,
 
 const char* decode_error(int code) {
   switch (code) {
-    case ISAL_INVALID_BLOCK: return "invalid deflate block";
-    case ISAL_INVALID_SYMBOL: return "invalid deflate symbol";
-    case ISAL_INVALID_LOOKBACK: return "deflate looks back before the start";
-    default: return "not valid deflate data";
+    case ISAL_INVALID_BLOCK:
+      return "invalid deflate block";
+    case ISAL_INVALID_SYMBOL:
+      return "invalid deflate symbol";
+    case ISAL_INVALID_LOOKBACK:
+      return "deflate looks back before the start";
+    default:
+      return "not valid deflate data";
   }
 }
 

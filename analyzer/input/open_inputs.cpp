@@ -48,8 +48,8 @@ fs::path site_of(const fs::path& folder) {
     }
   }
   if (found.size() > 1) {
-    throw WrongUsage(fmt::format("{} has more than one lib/python3*/site-packages: name one of them",
-                                 folder.string()));
+    throw WrongUsage(fmt::format(
+        "{} has more than one lib/python3*/site-packages: name one of them", folder.string()));
   }
   return found.empty() ? folder : found.front();
 }
@@ -101,8 +101,8 @@ Input open_input(const std::string& path, bool target) {
   fs::path given(path);
   std::error_code error;
   fs::path full = fs::absolute(given, error).lexically_normal();
-  input.label = full.filename().empty() ? full.parent_path().filename().string()
-                                        : full.filename().string();
+  input.label =
+      full.filename().empty() ? full.parent_path().filename().string() : full.filename().string();
   fs::file_status status = fs::status(given, error);
   if (!fs::exists(status)) {
     throw WrongUsage(fmt::format("{}: no such file or folder", path));
@@ -113,7 +113,8 @@ Input open_input(const std::string& path, bool target) {
     open_wheel(input);
   } else if (has_suffix(path, {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".conda"})) {
     throw WrongUsage(fmt::format(
-        "{}: source archives and conda packages are not supported; give a wheel or a folder", path));
+        "{}: source archives and conda packages are not supported; give a wheel or a folder",
+        path));
   } else {
     input.kind = InputKind::file;
     Member member;

@@ -9,8 +9,8 @@
 namespace wheelvet {
 
 /// Opens a wheel, a stub wheel, a folder (site-packages, an unpacked wheel, a prefix that has one
-/// site-packages) or a single ELF file. What cannot be read becomes a Problem of the input; a path that
-/// does not exist, or that is a kind of file not supported, is WrongUsage.
+/// site-packages) or a single ELF file. What cannot be read becomes a Problem of the input; a path
+/// that does not exist, or that is a kind of file not supported, is WrongUsage.
 Input open_input(const std::string& path, bool target);
 
 }  // namespace wheelvet

@@ -12,8 +12,8 @@ namespace wheelvet {
 
 class RandomFile {
  public:
-  /// Opens a regular file for reading. Unreadable when it cannot be opened or is not regular (a FIFO
-  /// or a device is never opened for reading).
+  /// Opens a regular file for reading. Unreadable when it cannot be opened or is not regular (a
+  /// FIFO or a device is never opened for reading).
   explicit RandomFile(const std::string& path);
   ~RandomFile();
   RandomFile(const RandomFile&) = delete;

@@ -48,9 +48,9 @@ std::string write_stub_manifest(const Input& original, const std::vector<Archive
                        printable(fault.member), printable(fault.detail));
   }
   for (const Problem& problem : problems) {
-    out += fmt::format("Problem: {}\t{}\t{}\t{}\n", offset_text(problem.offset),
-                       printable(problem.member), printable(problem.field),
-                       printable(problem.reason));
+    out +=
+        fmt::format("Problem: {}\t{}\t{}\t{}\n", offset_text(problem.offset),
+                    printable(problem.member), printable(problem.field), printable(problem.reason));
   }
   return out;
 }

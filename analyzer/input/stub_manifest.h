@@ -10,8 +10,8 @@ namespace wheelvet {
 
 inline constexpr std::string_view stub_manifest_suffix = ".dist-info/WHEELVET-STUB";
 
-/// Header lines, one per fact; readable as they are. Faults and problems of the original travel along,
-/// so that the stub gives the same findings.
+/// Header lines, one per fact; readable as they are. Faults and problems of the original travel
+/// along, so that the stub gives the same findings.
 std::string write_stub_manifest(const Input& original, const std::vector<ArchiveFault>& faults,
                                 const std::vector<Problem>& problems);
 

@@ -57,8 +57,8 @@ void put_shared(std::vector<std::uint8_t>& out, std::uint32_t crc, std::size_t p
 
 void ZipWriter::add(const std::string& name, Bytes content) {
   std::vector<std::uint8_t> packed = deflated(content);
-  auto crc = static_cast<std::uint32_t>(
-      crc32_z(0, content.data(), static_cast<z_size_t>(content.size())));
+  auto crc =
+      static_cast<std::uint32_t>(crc32_z(0, content.data(), static_cast<z_size_t>(content.size())));
   auto offset = static_cast<std::uint32_t>(bytes_.size());
   put(bytes_, std::uint32_t{0x04034b50});
   put_shared(bytes_, crc, packed.size(), content.size(), name.size());

@@ -23,8 +23,8 @@ bool has_prefix(std::string_view name, const std::vector<std::string>& prefixes)
                      [&](const std::string& prefix) { return name.starts_with(prefix); });
 }
 
-// The first scope of a C++ name: "c10" of _ZN3c104cuda9SetDeviceEi, also behind what stands before a
-// nested name (special names TV, TI, TS, GV and the like; references and qualifiers).
+// The first scope of a C++ name: "c10" of _ZN3c104cuda9SetDeviceEi, also behind what stands before
+// a nested name (special names TV, TI, TS, GV and the like; references and qualifiers).
 std::string_view first_scope(std::string_view mangled) {
   if (!mangled.starts_with("_Z")) return {};
   std::size_t digit = mangled.find_first_of("123456789");
@@ -45,8 +45,8 @@ std::string_view family_of(const Rules& rules, std::string_view name) {
   return {};
 }
 
-// The column of an export table that an object stands for: the interpreter's release, or the release
-// that a requirement pins. All columns when that is not known.
+// The column of an export table that an object stands for: the interpreter's release, or the
+// release that a requirement pins. All columns when that is not known.
 std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const ExportTable& table) {
   if (table.columns.empty()) return ~0u;
   auto exact = [&](std::string_view release) -> std::uint32_t {
@@ -71,8 +71,8 @@ std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const Expo
   return ~0u;
 }
 
-// What a library that is not among the inputs needs in turn is not known either: torch's libraries bring
-// CUDA's, and those bring each other. A name of such a family may come in with it.
+// What a library that is not among the inputs needs in turn is not known either: torch's libraries
+// bring CUDA's, and those bring each other. A name of such a family may come in with it.
 bool may_bring(std::string_view kind, std::string_view family) {
   if (kind == "torch") return family == "cuda" || family == "nccl" || family == "driver";
   if (kind == "cuda" || kind == "nccl") return family == "cuda" || family == "driver";
@@ -199,8 +199,8 @@ class Binder {
     link_.bindings.push_back(std::move(binding));
   }
 
-  // Each version need must be defined by the loaded object of that file name; a file without version
-  // definitions passes, and a weak need is not an error (glibc elf/dl-version.c).
+  // Each version need must be defined by the loaded object of that file name; a file without
+  // version definitions passes, and a weak need is not an error (glibc elf/dl-version.c).
   void check_versions(std::size_t index, const ElfFacts& elf) {
     for (const VersionNeed& need : elf.version_needs) {
       std::size_t provider = loaded_as(scene_, link_.plan, need.file);
@@ -211,12 +211,11 @@ class Binder {
       const ElfFacts* other = elf_of(scene_, link_.plan.objects[provider]);
       if (!other || other->version_definitions.empty()) continue;
       for (const NeededVersion& version : need.versions) {
-        bool defined = std::any_of(other->version_definitions.begin(),
-                                   other->version_definitions.end(),
-                                   [&](const VersionDefinition& definition) {
-                                     return definition.hash == version.hash &&
-                                            definition.name == version.name;
-                                   });
+        bool defined =
+            std::any_of(other->version_definitions.begin(), other->version_definitions.end(),
+                        [&](const VersionDefinition& definition) {
+                          return definition.hash == version.hash && definition.name == version.name;
+                        });
         if (!defined && !version.weak) {
           link_.mismatches.push_back({index, provider, need.file, version.name});
         }

@@ -60,8 +60,8 @@ class Arena {
   std::size_t left_ = 0, used_ = 0;
 };
 
-// An upper bound of what printing a node gives out and visits. The tree shares nodes, so the bound is
-// computed once per node, in time linear in the input, before anything is printed.
+// An upper bound of what printing a node gives out and visits. The tree shares nodes, so the bound
+// is computed once per node, in time linear in the input, before anything is printed.
 class PrintBound {
  public:
   std::uint64_t of(const Node* node) {
@@ -102,10 +102,10 @@ class PrintBound {
     for (const Node* node : nodes) total = add(total, of(node) + 2);
     return total;
   }
-  // Not for `Node*`, which a template would take before the overload for `const Node*` gets its turn.
+  // Not for `Node*`, which a template would take before the overload for `const Node*` gets its
+  // turn.
   template <class Other>
-    requires(!std::is_convertible_v<Other, const Node*>)
-  std::uint64_t part(const Other&) {
+  requires(!std::is_convertible_v<Other, const Node*>) std::uint64_t part(const Other&) {
     return 24;  // numbers, flags, qualifiers
   }
 

@@ -10,23 +10,23 @@ namespace wheelvet {
 
 /// A C++ function or variable name, printed as LLVM's demangler prints it.
 struct CxxName {
-  std::string text;        ///< the whole
-  std::string scoped;      ///< qualified name without parameters, e.g. "c10::cuda::SetDevice"
+  std::string text;    ///< the whole
+  std::string scoped;  ///< qualified name without parameters, e.g. "c10::cuda::SetDevice"
   std::vector<std::string> parameters;
   std::string qualifiers;  ///< " const", " &&", ...
   bool function = false;
 };
 
-/// Takes an Itanium-mangled name apart. Nothing for a name that is none, that is longer than 8 KiB, or
-/// whose printed form could exceed 64 KiB (substitutions double it with every step: a name of 255
-/// characters can ask for gigabytes).
+/// Takes an Itanium-mangled name apart. Nothing for a name that is none, that is longer than 8 KiB,
+/// or whose printed form could exceed 64 KiB (substitutions double it with every step: a name of
+/// 255 characters can ask for gigabytes).
 std::optional<CxxName> read_cxx_name(std::string_view mangled);
 
 /// The demangled form, or the name as it stands.
 std::string demangled(std::string_view name);
 
-/// The identifiers of a mangled name in order: "_ZN3c104cuda9SetDeviceEi" gives c10, cuda, SetDevice.
-/// Not a parse: length-prefixed words are picked wherever they stand.
+/// The identifiers of a mangled name in order: "_ZN3c104cuda9SetDeviceEi" gives c10, cuda,
+/// SetDevice. Not a parse: length-prefixed words are picked wherever they stand.
 std::vector<std::string_view> identifiers(std::string_view mangled);
 
 }  // namespace wheelvet

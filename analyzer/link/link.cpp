@@ -10,9 +10,7 @@
 namespace wheelvet {
 namespace {
 
-bool loadable(const FileFacts& facts) {
-  return facts.kind == FileKind::elf && !facts.problem;
-}
+bool loadable(const FileFacts& facts) { return facts.kind == FileKind::elf && !facts.problem; }
 
 std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
@@ -112,8 +110,8 @@ class Linker {
   LinkedRoot link_root(std::size_t file) {
     std::vector<const ImportRule*> rules = imports_of(file);
     LinkedRoot out = link_after(file, rules);
-    // What no path leads to may be in the process already: a package that is used beside torch finds
-    // torch's CUDA libraries by their sonames.
+    // What no path leads to may be in the process already: a package that is used beside torch
+    // finds torch's CUDA libraries by their sonames.
     std::size_t lacking = unreached(out);
     for (const ImportRule& rule : scene_.rules->imports) {
       if (lacking == 0) break;
@@ -149,8 +147,8 @@ std::vector<std::size_t> find_roots(const Scene& scene) {
     if (!file.target || !loadable(*file.facts)) continue;
     const ElfFacts& elf = file.facts->elf;
     if (elf.machine != scene.machine) continue;
-    bool is_needed = needed.contains(base_name(path)) ||
-                     (!elf.soname.empty() && needed.contains(elf.soname));
+    bool is_needed =
+        needed.contains(base_name(path)) || (!elf.soname.empty() && needed.contains(elf.soname));
     if (!is_needed || is_module(*file.facts)) roots.push_back(index);
   }
   std::sort(roots.begin(), roots.end(), [&](std::size_t a, std::size_t b) {

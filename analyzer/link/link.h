@@ -21,14 +21,15 @@ struct LinkedRoot {
   std::size_t file = none;
   bool module = false;
   std::vector<std::string> imports;  ///< names of import rules played first
-  std::string only_after;  ///< an import that it does not need by name, but that loads what it lacks
+  std::string
+      only_after;  ///< an import that it does not need by name, but that loads what it lacks
   Link link;
   std::size_t root = none;  ///< index into link.plan.objects
 };
 
 struct Links {
-  std::vector<LinkedRoot> roots;          ///< in path order
-  std::map<std::string, Link> imports;    ///< by the import list joined with ',': those loads alone
+  std::vector<LinkedRoot> roots;        ///< in path order
+  std::map<std::string, Link> imports;  ///< by the import list joined with ',': those loads alone
 };
 
 /// Roots: extension modules, and shared objects that nothing in the targets needs.

@@ -21,7 +21,8 @@ struct Search {
   std::string_view name;
   std::vector<std::string> looked_in;
 
-  // $ORIGIN is the folder of the name as opened. Absolute folders belong to a host that was not given.
+  // $ORIGIN is the folder of the name as opened. Absolute folders belong to a host that was not
+  // given.
   std::optional<std::string> expand(std::string_view entry, const PlannedObject& object) {
     for (std::string_view token : {"$ORIGIN", "${ORIGIN}"}) {
       if (entry.starts_with(token)) {
@@ -37,8 +38,8 @@ struct Search {
     std::string path = join_path(folder, name);
     if (auto file = scene.by_path.find(path); file != scene.by_path.end()) {
       const FileFacts& facts = *scene.files[file->second].facts;
-      // A wrong class or machine is passed over; anything else of that name ends the search, good or
-      // not (glibc open_verify).
+      // A wrong class or machine is passed over; anything else of that name ends the search, good
+      // or not (glibc open_verify).
       bool skipped = facts.kind == FileKind::other_class || facts.kind == FileKind::other_machine ||
                      (facts.kind == FileKind::elf && scene.machine != 0 && !facts.problem &&
                       facts.elf.machine != scene.machine);
@@ -76,8 +77,9 @@ struct Search {
     return std::nullopt;
   }
 
-  // A library that is no Python module is opened by its package, which may open what it needs first, as
-  // plugins and kernels expect: a file of the same package serves it then, whatever the search path.
+  // A library that is no Python module is opened by its package, which may open what it needs
+  // first, as plugins and kernels expect: a file of the same package serves it then, whatever the
+  // search path.
   std::optional<Hit> opened_before() const {
     const Load& load = plan.loads.back();
     std::size_t root = load.because.empty() ? plan.objects[load.root].file : none;
@@ -88,9 +90,10 @@ struct Search {
     return Hit{file, none, Found::earlier, scene.files[file].facts->path};
   }
 
-  // Found on no path: what the system or the driver is taken to have, and what a declared package ships.
-  // A file of such a package serves even where no path leads to it, since packages that need it open it
-  // from Python before; any other file that no path leads to is not found, as for the loader.
+  // Found on no path: what the system or the driver is taken to have, and what a declared package
+  // ships. A file of such a package serves even where no path leads to it, since packages that need
+  // it open it from Python before; any other file that no path leads to is not found, as for the
+  // loader.
   Hit assume() {
     Hit hit;
     hit.library = library_of(*scene.rules, name);
@@ -233,8 +236,8 @@ std::size_t first_match(const Scene& scene, std::string_view pattern) {
 
 namespace {
 
-// One library of a preload list: the first match of the folders that torch looks in. False when there
-// is none.
+// One library of a preload list: the first match of the folders that torch looks in. False when
+// there is none.
 bool preload(const Scene& scene, LoadPlan& plan, const std::string& folder,
              const std::string& pattern, const std::string& because) {
   std::vector<std::string> folders = {"nvidia/" + folder + "/lib", "nvidia/cu*/lib",

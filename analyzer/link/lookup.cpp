@@ -18,8 +18,10 @@ bool allowed_type(std::uint8_t type) {
     case STT_FUNC:
     case STT_COMMON:
     case STT_TLS:
-    case STT_GNU_IFUNC: return true;
-    default: return false;
+    case STT_GNU_IFUNC:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -100,7 +102,8 @@ std::optional<std::size_t> walk_sysv(const ElfFacts& elf, Match& match) {
   if (buckets == 0) return std::nullopt;
   std::uint32_t index = word(table, 8 + std::uint64_t{match.name.sysv_hash % buckets} * 4);
   // A chain longer than the table is a cycle; the loader would not come back.
-  for (std::uint32_t steps = 0; index != 0 && index < elf.symbols.count && steps <= chains; ++steps) {
+  for (std::uint32_t steps = 0; index != 0 && index < elf.symbols.count && steps <= chains;
+       ++steps) {
     if (match.check(index)) return index;
     index = word(table, 8 + (std::uint64_t{buckets} + index) * 4);
   }

@@ -23,7 +23,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 // The same words for both spellings of the string ABI (libstdc++'s _GLIBCXX_USE_CXX11_ABI).
 std::string without_string_abi(std::string text) {
-  replace_all(text, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+  replace_all(text,
+              "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
               "std::string");
   replace_all(text, "std::basic_string<char, std::char_traits<char>, std::allocator<char>>",
               "std::string");
@@ -81,7 +82,8 @@ class Finder {
     for (const std::string& symbol : names) {
       targets_.push_back({symbol, read_cxx_name(symbol)});
       std::vector<std::string_view> words = identifiers(targets_.back().symbol);
-      std::string_view key = words.empty() ? std::string_view(targets_.back().symbol) : key_of(words);
+      std::string_view key =
+          words.empty() ? std::string_view(targets_.back().symbol) : key_of(words);
       by_word_[std::string(key)].push_back(targets_.size() - 1);
     }
     found_.resize(targets_.size());
@@ -94,8 +96,9 @@ class Finder {
     }
     std::map<std::string, std::vector<Resemblance>> out;
     for (std::size_t t = 0; t < targets_.size(); ++t) {
-      std::stable_sort(found_[t].begin(), found_[t].end(),
-                       [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
+      std::stable_sort(
+          found_[t].begin(), found_[t].end(),
+          [](const Candidate& a, const Candidate& b) { return a.distance < b.distance; });
       std::vector<Resemblance>& best = out[targets_[t].symbol];
       for (Candidate& candidate : found_[t]) {
         bool known = std::any_of(best.begin(), best.end(), [&](const Resemblance& other) {
@@ -109,8 +112,8 @@ class Finder {
 
  private:
   // A word that a relative of the name must hold too: the longest of its identifiers before the
-  // parameters cannot be told without a parse, so the longest of all that is not from the library of
-  // strings is taken among the first few.
+  // parameters cannot be told without a parse, so the longest of all that is not from the library
+  // of strings is taken among the first few.
   static std::string_view key_of(const std::vector<std::string_view>& words) {
     std::string_view best = words.front();
     for (std::size_t i = 0; i < words.size() && i < 3; ++i) {

@@ -19,9 +19,9 @@ struct Resemblance {
   std::size_t file = none;  ///< index into the scene's files
 };
 
-/// Looks once through the defined symbols of all files of the scene for functions with the qualified
-/// name of one of `names`, for the name under another version, and for hidden definitions. Best first,
-/// at most three per name.
+/// Looks once through the defined symbols of all files of the scene for functions with the
+/// qualified name of one of `names`, for the name under another version, and for hidden
+/// definitions. Best first, at most three per name.
 std::map<std::string, std::vector<Resemblance>> find_resemblances(
     const Scene& scene, const std::set<std::string>& names);
 

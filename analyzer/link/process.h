@@ -14,7 +14,8 @@ namespace wheelvet {
 /// What is computed once per scene and shared by all its processes.
 struct LinkContext {
   const Scene* scene = nullptr;
-  std::vector<std::unique_ptr<VersionNames>> versions;  ///< per scene file, made when first asked for
+  std::vector<std::unique_ptr<VersionNames>>
+      versions;  ///< per scene file, made when first asked for
 
   explicit LinkContext(const Scene& of) : scene(&of), versions(of.files.size()) {}
   const VersionNames& versions_of(std::size_t file);
@@ -24,8 +25,8 @@ struct LinkContext {
 LoadPlan start_process(const Scene& scene);
 
 /// One dlopen of a file of the scene: maps it and its DT_NEEDED closure, breadth first, in glibc's
-/// search order. What is found nowhere is kept as an absent object and the load goes on, so that every
-/// reason is seen at once. Returns the index of the load.
+/// search order. What is found nowhere is kept as an absent object and the load goes on, so that
+/// every reason is seen at once. Returns the index of the load.
 std::size_t open_file(const Scene& scene, LoadPlan& plan, std::size_t file, bool global,
                       std::string because);
 
@@ -33,11 +34,12 @@ std::size_t open_file(const Scene& scene, LoadPlan& plan, std::size_t file, bool
 std::size_t open_assumed(const Scene& scene, LoadPlan& plan, std::size_t library,
                          const std::string& path, std::string because);
 
-/// The object that a DT_NEEDED of that name would be satisfied by without a search; none if there is
-/// none (glibc _dl_map_object's first loop).
+/// The object that a DT_NEEDED of that name would be satisfied by without a search; none if there
+/// is none (glibc _dl_map_object's first loop).
 std::size_t loaded_as(const Scene& scene, const LoadPlan& plan, std::string_view name);
 
-/// The file of the scene whose path matches a pattern, the first in path order; none if there is none.
+/// The file of the scene whose path matches a pattern, the first in path order; none if there is
+/// none.
 std::size_t first_match(const Scene& scene, std::string_view pattern);
 
 /// What an import statement loads, one dlopen after the other (rules/imports.toml).
@@ -47,8 +49,8 @@ void import_module(const Scene& scene, LoadPlan& plan, const ImportRule& rule,
 /// The facts of a planned object; null for assumed and absent ones.
 const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object);
 
-/// Binds the imports of every object that came in with loads `first_load` and later, and checks their
-/// version needs. Bound imports are counted; they are kept only when `keep_bound`.
+/// Binds the imports of every object that came in with loads `first_load` and later, and checks
+/// their version needs. Bound imports are counted; they are kept only when `keep_bound`.
 void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound);
 
 }  // namespace wheelvet

@@ -38,17 +38,17 @@ bool name_character(char c) {
 void add_requirements(Scene& scene, const PackageFacts& package) {
   for (const std::string& requirement : package.requirements) {
     std::string extra = extra_of(requirement);
-    auto [name, pinned] =
-        read_requirement(extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
+    auto [name, pinned] = read_requirement(
+        extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
     if (name.empty()) continue;
     auto& list = extra.empty() ? scene.declared : scene.optional;
-    list.emplace(name, Declared{fmt::format("{} {}", package.name, package.version), pinned, extra,
-                                name});
+    list.emplace(
+        name, Declared{fmt::format("{} {}", package.name, package.version), pinned, extra, name});
   }
 }
 
-// Every package once. A target takes the place of a provider's package of its name, as an installation
-// would; two releases of one package on the same side are no process.
+// Every package once. A target takes the place of a provider's package of its name, as an
+// installation would; two releases of one package on the same side are no process.
 void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
   std::map<std::string, std::size_t> seen;
   for (const InputFacts& input : facts.inputs) {  // targets come first
@@ -71,8 +71,8 @@ void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& f
   }
 }
 
-// The package of a file: the input's only one, else the one whose RECORD has its first two folders, or
-// its first.
+// The package of a file: the input's only one, else the one whose RECORD has its first two folders,
+// or its first.
 std::size_t package_of(const Scene& scene, std::size_t input, const std::string& path) {
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < scene.packages.size(); ++i) {
@@ -108,7 +108,8 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
   }
 }
 
-// For libraries that are there but on no path searched. In path order, so that it is always the same one.
+// For libraries that are there but on no path searched. In path order, so that it is always the
+// same one.
 void add_names(Scene& scene) {
   std::map<std::string, std::size_t> ordered(scene.by_path.begin(), scene.by_path.end());
   for (const auto& [path, file] : ordered) {
@@ -125,9 +126,10 @@ void add_assumed_paths(Scene& scene) {
   }
   for (std::size_t i = 0; i < scene.rules->libraries.size(); ++i) {
     const LibraryRule& rule = scene.rules->libraries[i];
-    bool is_present = std::any_of(rule.pip.begin(), rule.pip.end(), [&](const std::string& package) {
-      return package != toolkit && present.contains(package);
-    });
+    bool is_present =
+        std::any_of(rule.pip.begin(), rule.pip.end(), [&](const std::string& package) {
+          return package != toolkit && present.contains(package);
+        });
     if (is_present || !who_declares(scene.declared, rule)) continue;
     for (const std::string& folder : rule.path) {
       scene.assumed_paths.emplace(join_path(folder, rule.soname), i);

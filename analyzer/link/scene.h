@@ -30,10 +30,10 @@ struct ScenePackage {
 
 /// A requirement of a package among the inputs.
 struct Declared {
-  std::string by;       ///< "torch 2.10.0"
-  std::string pinned;   ///< version of an "==" clause, else empty
-  std::string extra;    ///< the extra that it belongs to, else empty
-  std::string name;     ///< normalised name of what is required
+  std::string by;      ///< "torch 2.10.0"
+  std::string pinned;  ///< version of an "==" clause, else empty
+  std::string extra;   ///< the extra that it belongs to, else empty
+  std::string name;    ///< normalised name of what is required
 };
 
 struct Scene {
@@ -42,34 +42,34 @@ struct Scene {
   std::vector<ScenePackage> packages;
   std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
   std::map<std::string, std::size_t> by_name;  ///< file name without its folder -> index into files
-  std::map<std::string, Declared> declared;  ///< normalised name -> who requires it
-  std::map<std::string, Declared> optional;  ///< the same for requirements of extras
+  std::map<std::string, Declared> declared;    ///< normalised name -> who requires it
+  std::map<std::string, Declared> optional;    ///< the same for requirements of extras
   /// Libraries of declared packages that are not among the inputs, where those packages put them.
   std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries
-  std::string python;           ///< "3.12", "3.13t"; the interpreter of the scenario
-  std::string python_reason;    ///< how it was chosen
-  std::uint16_t machine = 0;    ///< EM_* of the targets
+  std::string python;                  ///< "3.12", "3.13t"; the interpreter of the scenario
+  std::string python_reason;           ///< how it was chosen
+  std::uint16_t machine = 0;           ///< EM_* of the targets
   std::vector<std::string> conflicts;  ///< installed paths that two inputs own
 };
 
-/// Lays the inputs over each other as an installation would, targets last. WrongUsage when two inputs
-/// are different versions of one package. `python`: wanted interpreter, empty to choose.
+/// Lays the inputs over each other as an installation would, targets last. WrongUsage when two
+/// inputs are different versions of one package. `python`: wanted interpreter, empty to choose.
 Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
                 const std::string& python);
 
-/// The name of a requirement ("nvidia-nccl-cu12==2.27.5; platform_system == 'Linux'"), normalised, and
-/// its pinned version; empty when it belongs to an extra.
+/// The name of a requirement ("nvidia-nccl-cu12==2.27.5; platform_system == 'Linux'"), normalised,
+/// and its pinned version; empty when it belongs to an extra.
 std::pair<std::string, std::string> read_requirement(std::string_view text);
 
 /// The extra that a requirement belongs to ("ctk" of "...; extra == 'ctk'"), else empty.
 std::string extra_of(std::string_view requirement);
 
-/// The requirement among `list` that brings a library, null if there is none. cuda-toolkit, which stands
-/// for the packages of one CUDA release, counts for libraries of that major release only.
+/// The requirement among `list` that brings a library, null if there is none. cuda-toolkit, which
+/// stands for the packages of one CUDA release, counts for libraries of that major release only.
 const Declared* who_declares(const std::map<std::string, Declared>& list, const LibraryRule& rule);
 
-/// The file of a package that a DT_NEEDED of that name would be satisfied by if it were loaded already;
-/// none if there is none.
+/// The file of a package that a DT_NEEDED of that name would be satisfied by if it were loaded
+/// already; none if there is none.
 std::size_t file_of_package(const Scene& scene, std::size_t package, std::string_view name);
 
 /// Joins a folder and a path and removes "." and ".."; a path may lead out at the front ("../x").

@@ -14,7 +14,7 @@ namespace wheelvet {
 struct InspectOptions {
   bool imports = false, exports = false, headers = false;
   bool mangled = false;  ///< leave C++ names as they are
-  std::string match;  ///< part of a mangled or demangled name; empty for all
+  std::string match;     ///< part of a mangled or demangled name; empty for all
 };
 
 struct InspectedSymbol {
@@ -25,9 +25,9 @@ struct InspectedSymbol {
 
 struct InspectedFile {
   std::string path;
-  std::string kind;     ///< "an ELF object", ...
-  std::string machine;  ///< x86-64, aarch64
-  std::uint64_t size = 0;  ///< bytes
+  std::string kind;                                      ///< "an ELF object", ...
+  std::string machine;                                   ///< x86-64, aarch64
+  std::uint64_t size = 0;                                ///< bytes
   std::string soname, rpath, runpath, build_id, module;  ///< module: import name, or empty
   bool has_rpath = false, has_runpath = false;
   std::vector<std::string> needed;

@@ -22,7 +22,8 @@ void add_symbol(std::string& out, const InspectedSymbol& symbol) {
   std::string library = symbol.library.empty() ? "" : "  " + printable(symbol.library);
   out += fmt::format("    {}{}{}{}\n", printable(symbol.symbol), version, library,
                      symbol.weak ? "  weak" : "");
-  if (symbol.readable != symbol.symbol) out += fmt::format("        {}\n", printable(symbol.readable));
+  if (symbol.readable != symbol.symbol)
+    out += fmt::format("        {}\n", printable(symbol.readable));
 }
 
 std::string flags_of(const InspectedFile& file) {
@@ -30,7 +31,8 @@ std::string flags_of(const InspectedFile& file) {
   if (file.bind_now) flags.emplace_back("bind now");
   if (file.executable_stack) flags.emplace_back("executable stack");
   if (file.writable_code) flags.emplace_back("writable code");
-  if (file.tls_size) flags.push_back(fmt::format("{} bytes of thread-local storage", file.tls_size));
+  if (file.tls_size)
+    flags.push_back(fmt::format("{} bytes of thread-local storage", file.tls_size));
   return fmt::format("{}", fmt::join(flags, ", "));
 }
 
@@ -55,9 +57,9 @@ void add_file(std::string& out, const InspectedFile& file, const Style& style) {
     floors.push_back(printable(prefix + "_" + number));
   }
   line(out, "floor", fmt::format("{}", fmt::join(floors, ", ")));
-  line(out, "symbols", fmt::format("{} imported ({} that no relocation needs, {} of Python), {} exported",
-                                   file.imports, file.unneeded_imports, file.python_imports,
-                                   file.exports));
+  line(out, "symbols",
+       fmt::format("{} imported ({} that no relocation needs, {} of Python), {} exported",
+                   file.imports, file.unneeded_imports, file.python_imports, file.exports));
   line(out, "flags", flags_of(file));
   line(out, "build id", printable(file.build_id));
   for (const std::string& header : file.headers) out += fmt::format("    {}\n", printable(header));

@@ -113,9 +113,12 @@ Json of(const ReportPlan& plan) {
 }
 
 Json of(const InspectedSymbol& symbol) {
-  return {{"symbol", text(symbol.symbol)},   {"demangled", text(symbol.readable)},
-          {"version", text(symbol.version)}, {"library", text(symbol.library)},
-          {"weak", symbol.weak},             {"needed", symbol.needed}};
+  return {{"symbol", text(symbol.symbol)},
+          {"demangled", text(symbol.readable)},
+          {"version", text(symbol.version)},
+          {"library", text(symbol.library)},
+          {"weak", symbol.weak},
+          {"needed", symbol.needed}};
 }
 
 Json optional_text(bool present, const std::string& value) {

@@ -7,7 +7,8 @@
 namespace wheelvet {
 
 /// Text that is safe to print: C0 and C1 controls, DEL, bidirectional and other invisible format
-/// characters, line separators and bytes that are not UTF-8 become \xNN or \u{N}; a backslash becomes
+/// characters, line separators and bytes that are not UTF-8 become \xNN or \u{N}; a backslash
+/// becomes
 /// \\, so that two different names never print alike.
 std::string printable(std::string_view text);
 

@@ -42,9 +42,15 @@ struct Writer {
   void verdict() {
     std::string word;
     switch (report.verdict) {
-      case Status::fails: word = style.red("FAILS"); break;
-      case Status::undecided: word = style.yellow("UNDECIDED"); break;
-      case Status::loads: word = style.green("LOADS"); break;
+      case Status::fails:
+        word = style.red("FAILS");
+        break;
+      case Status::undecided:
+        word = style.yellow("UNDECIDED");
+        break;
+      case Status::loads:
+        word = style.green("LOADS");
+        break;
     }
     out += fmt::format("{}  {}\n", word, printable(report.headline));
   }
@@ -71,12 +77,14 @@ struct Writer {
                                                                 : style.dim(severity);
     out += fmt::format("\n  {} {}  {}{}\n", style.bold(finding.id), shown, printable(finding.title),
                        finding.alternative ? " (an alternative; another one loads)" : "");
-    const std::vector<std::string>& where = finding.objects.empty() ? finding.roots : finding.objects;
+    const std::vector<std::string>& where =
+        finding.objects.empty() ? finding.roots : finding.objects;
     if (!where.empty()) line("in", list(where, most_objects));
     std::size_t shown_symbols = 0;
     for (const SymbolEvidence& evidence : finding.symbols) {
       if (options.verbosity < 1 && shown_symbols++ == most_symbols) {
-        line("", fmt::format("... and {} more (-v shows all)", finding.symbols.size() - most_symbols));
+        line("",
+             fmt::format("... and {} more (-v shows all)", finding.symbols.size() - most_symbols));
         break;
       }
       symbol(evidence, finding);
@@ -84,14 +92,16 @@ struct Writer {
     std::size_t shown_lines = 0;
     for (const std::string& text : finding.evidence) {
       if (options.verbosity < 1 && shown_lines++ == most_evidence) {
-        line("", fmt::format("... and {} more (-v shows all)", finding.evidence.size() - most_evidence));
+        line("", fmt::format("... and {} more (-v shows all)",
+                             finding.evidence.size() - most_evidence));
         break;
       }
       line("seen", printable(text));
     }
     if (!finding.cause.empty()) line("cause", printable(finding.cause));
     if (!finding.fix.empty()) {
-      line("fix", printable(finding.fix) + (finding.fix_verified ? " (verified)" : " (not verified)"));
+      line("fix",
+           printable(finding.fix) + (finding.fix_verified ? " (verified)" : " (not verified)"));
     }
   }
 
@@ -106,7 +116,8 @@ struct Writer {
         finding(each);
       }
     }
-    if (notes) out += fmt::format("\n  {} more note{} (-v shows them)\n", notes, notes == 1 ? "" : "s");
+    if (notes)
+      out += fmt::format("\n  {} more note{} (-v shows them)\n", notes, notes == 1 ? "" : "s");
   }
 
   void undecided() {
@@ -130,10 +141,10 @@ struct Writer {
         continue;
       }
       std::string reason = each.because.empty() ? "" : ", " + printable(each.because);
-      std::string owner = each.kind == "system" ? "system package " + printable(each.owner)
-                                                : printable(each.owner);
-      out += fmt::format("  {:<10}{} ({}{})\n", first ? "assumed" : "", printable(each.library), owner,
-                         reason);
+      std::string owner =
+          each.kind == "system" ? "system package " + printable(each.owner) : printable(each.owner);
+      out += fmt::format("  {:<10}{} ({}{})\n", first ? "assumed" : "", printable(each.library),
+                         owner, reason);
       first = false;
     }
     if (!plain.empty()) {
@@ -156,16 +167,17 @@ struct Writer {
       out += fmt::format("\n  load plan of {}\n", printable(plan.root));
       for (const std::string& load : plan.loads) line("opens", printable(load));
       for (const ReportObject& object : plan.objects) {
-        std::string by = object.requested_by.empty() ? "" : "  for " + printable(object.requested_by);
+        std::string by =
+            object.requested_by.empty() ? "" : "  for " + printable(object.requested_by);
         line("", fmt::format("{}  [{}]{}", printable(object.name), printable(object.found), by));
       }
     }
   }
 
   void stats() {
-    out += fmt::format("\n  stats     {:.1f} MB read, {} second passes\n",
-                       static_cast<double>(report.stats.bytes_read) / 1e6,
-                       report.stats.second_passes);
+    out +=
+        fmt::format("\n  stats     {:.1f} MB read, {} second passes\n",
+                    static_cast<double>(report.stats.bytes_read) / 1e6, report.stats.second_passes);
     for (const auto& [stage, seconds] : report.stats.seconds) {
       line("", fmt::format("{:<10}{:.3f} s", stage, seconds));
     }

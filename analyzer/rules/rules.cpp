@@ -20,8 +20,8 @@ toml::table parse(const char* name) {
   try {
     return toml::parse(rules_text(name), std::string_view(name));
   } catch (const toml::parse_error& error) {
-    throw WrongUsage(fmt::format("rules/{}:{}: {}", name, error.source().begin.line,
-                                 error.description()));
+    throw WrongUsage(
+        fmt::format("rules/{}:{}: {}", name, error.source().begin.line, error.description()));
   }
 }
 
@@ -72,7 +72,8 @@ void read_imports(Rules& rules) {
         {text(entry, "kind"), texts(entry, "namespaces"), texts(entry, "prefixes")});
   });
   each_table(file, "alternatives", [&](const toml::table& entry) {
-    rules.alternatives.push_back({text(entry, "package"), texts(entry, "roots"), text(entry, "by")});
+    rules.alternatives.push_back(
+        {text(entry, "package"), texts(entry, "roots"), text(entry, "by")});
   });
   each_table(file, "import", [&](const toml::table& entry) {
     ImportRule& rule = rules.imports.emplace_back();
@@ -166,9 +167,8 @@ ExportTable read_export_table(std::string_view lines) {
     }
     if (line.empty() || line.front() == '#') continue;
     std::size_t tab = line.find('\t');
-    std::uint32_t bits = tab == std::string_view::npos
-                             ? ~0u
-                             : column_bits(table.columns, line.substr(tab + 1));
+    std::uint32_t bits =
+        tab == std::string_view::npos ? ~0u : column_bits(table.columns, line.substr(tab + 1));
     table.names.emplace(line.substr(0, tab), bits);
   }
   return table;
@@ -227,7 +227,11 @@ const ExportTable* export_table(const std::string& name) {
   auto known = tables.find(name);
   if (known == tables.end()) {
     std::string_view lines = name.empty() ? "" : rules_text("exports/" + name + ".txt");
-    known = tables.emplace(name, lines.empty() ? nullptr : std::make_unique<ExportTable>(read_export_table(lines))).first;
+    known =
+        tables
+            .emplace(name, lines.empty() ? nullptr
+                                         : std::make_unique<ExportTable>(read_export_table(lines)))
+            .first;
   }
   return known->second.get();
 }

@@ -13,15 +13,15 @@ namespace wheelvet {
 
 /// Who ships a shared library that the inputs lack.
 struct LibraryRule {
-  std::string soname;             ///< exact, or with one '*'
-  std::string kind;               ///< driver, cuda, nccl, system, python, torch, other
-  std::vector<std::string> pip;   ///< packages that ship it, the recommended one first
-  std::vector<std::string> path;  ///< folders under site-packages where those put it
-  std::string apt;                ///< the system package, where there is one
-  std::string exports;            ///< name of its export table, or empty
+  std::string soname;                 ///< exact, or with one '*'
+  std::string kind;                   ///< driver, cuda, nccl, system, python, torch, other
+  std::vector<std::string> pip;       ///< packages that ship it, the recommended one first
+  std::vector<std::string> path;      ///< folders under site-packages where those put it
+  std::string apt;                    ///< the system package, where there is one
+  std::string exports;                ///< name of its export table, or empty
   std::vector<std::string> prefixes;  ///< its exported C names begin so
-  bool versioned = false;         ///< every export carries a version
-  bool plain = false;             ///< part of every plain distribution
+  bool versioned = false;             ///< every export carries a version
+  bool plain = false;                 ///< part of every plain distribution
 };
 
 /// A name family: imports that can only belong to one kind of library.
@@ -37,10 +37,11 @@ struct ImportStep {
   bool global = false;  ///< RTLD_GLOBAL
   bool optional = false;
   std::string since, until;  ///< releases of the package: since <= release < until; empty is open
-  /// Libraries looked for in nvidia/<folder>/lib, nvidia/cu<major>/lib, <folder>/lib, in this order;
-  /// the first that is missing ends the step.
+  /// Libraries looked for in nvidia/<folder>/lib, nvidia/cu<major>/lib, <folder>/lib, in this
+  /// order; the first that is missing ends the step.
   std::vector<std::pair<std::string, std::string>> preload;
-  std::string only_if_loaded;  ///< a soname prefix that must be in the process for the step to happen
+  std::string
+      only_if_loaded;  ///< a soname prefix that must be in the process for the step to happen
 };
 
 struct ImportRule {
@@ -82,9 +83,9 @@ struct Rules {
 
 /// Exported names of one library, by release where the table has columns.
 struct ExportTable {
-  std::vector<std::string> columns;  ///< empty: one release only
+  std::vector<std::string> columns;                           ///< empty: one release only
   std::unordered_map<std::string_view, std::uint32_t> names;  ///< bit per column
-  std::uint32_t unsure = 0;                                   ///< columns of which the table is not sure
+  std::uint32_t unsure = 0;  ///< columns of which the table is not sure
 };
 
 /// Reads the tables that `check` needs. A rules file that does not parse is an error of the program
@@ -94,7 +95,8 @@ Rules load_rules();
 /// The catalogue of findings, in its order.
 std::vector<CatalogEntry> load_catalog();
 
-/// Reads the text of such a table; its names are views into it. WrongUsage for a column that is not declared.
+/// Reads the text of such a table; its names are views into it. WrongUsage for a column that is not
+/// declared.
 ExportTable read_export_table(std::string_view lines);
 
 /// One table of rules/exports; read once, kept. Null when there is none of that name.
@@ -103,8 +105,8 @@ const ExportTable* export_table(const std::string& name);
 /// The Debian package that holds a soname, from rules/distro.txt; empty when none does.
 std::string_view distro_package(std::string_view soname);
 
-/// Text of a file in rules/, built into the program; a folder named by WHEELVET_RULES goes first, so
-/// that a new release of torch or CUDA needs no compiler. Empty when there is no such file.
+/// Text of a file in rules/, built into the program; a folder named by WHEELVET_RULES goes first,
+/// so that a new release of torch or CUDA needs no compiler. Empty when there is no such file.
 std::string_view rules_text(std::string_view name);
 
 /// Index of the library rule for a soname, or `none`.

@@ -28,22 +28,22 @@ struct Symbol {
   std::string_view name;
   std::uint64_t value = 0;
   std::uint64_t size = 0;
-  std::uint16_t section = 0;      ///< st_shndx; 0 is SHN_UNDEF
-  std::uint8_t binding = 0;       ///< STB_*
-  std::uint8_t type = 0;          ///< STT_*
-  std::uint8_t visibility = 0;    ///< STV_*
-  std::uint8_t relocations = 0;   ///< RelocationUse bits
-  std::uint16_t version = 0;      ///< raw DT_VERSYM entry; 0x8000 is the hidden bit
+  std::uint16_t section = 0;     ///< st_shndx; 0 is SHN_UNDEF
+  std::uint8_t binding = 0;      ///< STB_*
+  std::uint8_t type = 0;         ///< STT_*
+  std::uint8_t visibility = 0;   ///< STV_*
+  std::uint8_t relocations = 0;  ///< RelocationUse bits
+  std::uint16_t version = 0;     ///< raw DT_VERSYM entry; 0x8000 is the hidden bit
 };
 
-/// The dynamic symbol table and the tables that belong to it, byte for byte as the loader sees them.
-/// Checked when read: every st_name lies inside `strings`, and `strings` ends in a NUL.
+/// The dynamic symbol table and the tables that belong to it, byte for byte as the loader sees
+/// them. Checked when read: every st_name lies inside `strings`, and `strings` ends in a NUL.
 struct SymbolTable {
-  std::vector<std::uint8_t> symbols;    ///< Elf64_Sym, `count` of them
-  std::vector<std::uint8_t> strings;    ///< DT_STRTAB
-  std::vector<std::uint8_t> versions;   ///< DT_VERSYM, empty when there is none
-  std::vector<std::uint8_t> gnu_hash;   ///< DT_GNU_HASH, empty when there is none
-  std::vector<std::uint8_t> sysv_hash;  ///< DT_HASH, empty when there is none
+  std::vector<std::uint8_t> symbols;      ///< Elf64_Sym, `count` of them
+  std::vector<std::uint8_t> strings;      ///< DT_STRTAB
+  std::vector<std::uint8_t> versions;     ///< DT_VERSYM, empty when there is none
+  std::vector<std::uint8_t> gnu_hash;     ///< DT_GNU_HASH, empty when there is none
+  std::vector<std::uint8_t> sysv_hash;    ///< DT_HASH, empty when there is none
   std::vector<std::uint8_t> relocations;  ///< one RelocationUse set per symbol
   std::size_t count = 0;
 
@@ -92,11 +92,11 @@ struct ElfFacts {
   std::vector<VersionNeed> version_needs;
   std::vector<VersionDefinition> version_definitions;
 
-  std::string build_id;                     ///< hex, empty when there is none
+  std::string build_id;                      ///< hex, empty when there is none
   std::optional<std::uint32_t> stack_flags;  ///< p_flags of PT_GNU_STACK
   std::uint64_t tls_size = 0;                ///< p_memsz of PT_TLS, bytes
   std::uint64_t tls_alignment = 0;
-  bool writable_code = false;  ///< a PT_LOAD both writable and executable
+  bool writable_code = false;             ///< a PT_LOAD both writable and executable
   std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
   bool from_stub = false;
   std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand
@@ -115,7 +115,7 @@ enum class FileKind {
   static_archive,
   object_file,
   debug_only,
-  other_class,      ///< 32-bit
+  other_class,  ///< 32-bit
   other_endian,
   other_machine,
   not_dynamic,
@@ -128,7 +128,8 @@ enum class FileKind {
 /// One file that matters to the loader: a library or a module.
 struct FileFacts {
   std::string member;  ///< name inside the input
-  std::string path;    ///< where it is when installed, relative to site-packages ("../../../lib/x" outside)
+  std::string
+      path;  ///< where it is when installed, relative to site-packages ("../../../lib/x" outside)
   FileKind kind = FileKind::elf;
   ElfFacts elf;  ///< when kind is elf
   std::optional<Problem> problem;
@@ -136,13 +137,13 @@ struct FileFacts {
 
 /// A distribution: what its *.dist-info says (core metadata specification, PEP 427).
 struct PackageFacts {
-  std::string name;     ///< as written
+  std::string name;  ///< as written
   std::string version;
   std::vector<std::string> requirements;  ///< Requires-Dist, as written
   std::string requires_python;
-  std::vector<std::string> tags;  ///< Tag lines of WHEEL, else the file name's tags
-  bool pure = false;              ///< Root-Is-Purelib
-  std::string folder;             ///< the *.dist-info folder
+  std::vector<std::string> tags;       ///< Tag lines of WHEEL, else the file name's tags
+  bool pure = false;                   ///< Root-Is-Purelib
+  std::string folder;                  ///< the *.dist-info folder
   std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
 };
 

@@ -20,9 +20,9 @@ struct NearMiss {
 };
 
 struct SymbolEvidence {
-  std::string symbol;    ///< mangled, as people search for it
-  std::string readable;  ///< demangled; equal to `symbol` for C names
-  std::string version;   ///< version wanted, or empty
+  std::string symbol;                  ///< mangled, as people search for it
+  std::string readable;                ///< demangled; equal to `symbol` for C names
+  std::string version;                 ///< version wanted, or empty
   std::vector<std::string> wanted_by;  ///< installed paths of the objects that import it
   std::vector<NearMiss> near_misses;   ///< best first
 };
@@ -31,9 +31,9 @@ struct SymbolEvidence {
 struct Finding {
   std::string id;  ///< an entry of the catalogue
   Severity severity = Severity::error;
-  std::string title;                  ///< one sentence
-  std::vector<std::string> objects;   ///< installed paths or members it is found in
-  std::vector<std::string> roots;     ///< roots that it concerns
+  std::string title;                 ///< one sentence
+  std::vector<std::string> objects;  ///< installed paths or members it is found in
+  std::vector<std::string> roots;    ///< roots that it concerns
   std::vector<SymbolEvidence> symbols;
   std::vector<std::string> evidence;  ///< further lines: where was looked, what was read
   std::string cause;                  ///< only what the inputs prove

@@ -18,7 +18,7 @@ struct Member {
   std::string name;
   std::uint64_t size = 0;  ///< bytes when extracted
   // For members of an archive only (APPNOTE.TXT 4.3.12):
-  std::uint64_t packed_size = 0;   ///< bytes in the archive
+  std::uint64_t packed_size = 0;    ///< bytes in the archive
   std::uint64_t header_offset = 0;  ///< of the local header, in bytes
   std::uint64_t data_offset = 0;    ///< of the packed bytes
   std::uint32_t crc = 0;
@@ -42,13 +42,13 @@ struct StubOrigin {
 
 struct Input {
   InputKind kind = InputKind::file;
-  std::string path;    ///< as given
-  std::string label;   ///< file or folder name, without its path
-  bool target = false;  ///< a target is vetted, a provider is taken to be there beside it
-  std::uint64_t size = 0;      ///< bytes, archives and single files
-  std::string identity;        ///< hex SHA-256 of the central directory (archives), else empty
+  std::string path;        ///< as given
+  std::string label;       ///< file or folder name, without its path
+  bool target = false;     ///< a target is vetted, a provider is taken to be there beside it
+  std::uint64_t size = 0;  ///< bytes, archives and single files
+  std::string identity;    ///< hex SHA-256 of the central directory (archives), else empty
   std::optional<StubOrigin> origin;  ///< stubs only
-  std::vector<Member> members;  ///< in the order of the archive; folders sorted by name
+  std::vector<Member> members;       ///< in the order of the archive; folders sorted by name
   std::vector<ArchiveFault> faults;
   std::vector<Problem> problems;
 };

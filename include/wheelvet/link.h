@@ -25,29 +25,29 @@ enum class Found {
   absent,       ///< nowhere, and nobody declares it
 };
 
-/// One object of a process. Either a file of the inputs (`file`) or a library that is not among them
-/// and is assumed or absent (`library`).
+/// One object of a process. Either a file of the inputs (`file`) or a library that is not among
+/// them and is assumed or absent (`library`).
 struct PlannedObject {
   std::size_t file = none;     ///< index into the scene's files
   std::size_t library = none;  ///< index into the rules' libraries; none for an unknown absent one
   std::string name;            ///< installed path of a file, else the soname asked for
-  std::vector<std::string> names;   ///< further names that a DT_NEEDED may call it by
+  std::vector<std::string> names;  ///< further names that a DT_NEEDED may call it by
   Found found = Found::root;
-  std::size_t requested_by = none;  ///< index into the plan
-  std::vector<std::size_t> needed;  ///< its DT_NEEDED, as indices into the plan, in order
+  std::size_t requested_by = none;     ///< index into the plan
+  std::vector<std::size_t> needed;     ///< its DT_NEEDED, as indices into the plan, in order
   std::vector<std::string> looked_in;  ///< folders searched before it was found, or in vain
-  std::string from_path;  ///< assumed files: where under site-packages it would lie
-  std::size_t load = 0;   ///< which load of the scenario brought it in
+  std::string from_path;               ///< assumed files: where under site-packages it would lie
+  std::size_t load = 0;                ///< which load of the scenario brought it in
 };
 
 /// One dlopen of a scenario.
 struct Load {
-  std::string what;         ///< path opened
-  std::size_t root = none;  ///< index into the plan; none when it does not exist
-  bool global = false;      ///< RTLD_GLOBAL
-  bool optional = false;    ///< its failure is swallowed by whoever asked
+  std::string what;                ///< path opened
+  std::size_t root = none;         ///< index into the plan; none when it does not exist
+  bool global = false;             ///< RTLD_GLOBAL
+  bool optional = false;           ///< its failure is swallowed by whoever asked
   std::vector<std::size_t> scope;  ///< breadth-first DT_NEEDED closure of the root
-  std::string because;      ///< "import torch", or empty for the root that is judged
+  std::string because;             ///< "import torch", or empty for the root that is judged
 };
 
 /// The objects of one process after its loads, in load order.
@@ -61,8 +61,8 @@ struct LoadPlan {
 enum class Outcome { bound, assumed, undecided, missing, weak };
 
 struct Binding {
-  std::size_t object = none;    ///< who imports; index into the plan
-  std::size_t symbol = 0;       ///< index into its symbol table
+  std::size_t object = none;  ///< who imports; index into the plan
+  std::size_t symbol = 0;     ///< index into its symbol table
   Outcome outcome = Outcome::missing;
   std::size_t provider = none;  ///< bound, assumed: index into the plan
   std::string version;          ///< version wanted, empty for none

@@ -30,13 +30,14 @@ struct ReportRoot {
   std::string path;     ///< installed path
   std::string name;     ///< short name for people: "sm90/common_ops"
   std::string package;  ///< "sgl-kernel 0.3.21" or empty
-  bool module = false;  ///< a Python extension module; else a library that nothing in its input needs
+  bool module =
+      false;  ///< a Python extension module; else a library that nothing in its input needs
   Status status = Status::loads;
-  std::string alternatives;  ///< name of the group it is an alternative of, or empty
-  bool excused = false;      ///< fails, but another alternative of its group does not
+  std::string alternatives;                ///< name of the group it is an alternative of, or empty
+  bool excused = false;                    ///< fails, but another alternative of its group does not
   std::vector<std::string> imports_first;  ///< "torch"
-  std::size_t bound = 0;      ///< imports bound to files of the inputs
-  std::size_t assumed = 0;    ///< imports bound to assumed libraries
+  std::size_t bound = 0;                   ///< imports bound to files of the inputs
+  std::size_t assumed = 0;                 ///< imports bound to assumed libraries
   std::size_t undecided = 0;
   std::size_t missing = 0;
 };
@@ -68,7 +69,7 @@ struct ReportObject {
 };
 struct ReportPlan {
   std::string root;
-  std::vector<std::string> loads;  ///< what was opened, in order
+  std::vector<std::string> loads;     ///< what was opened, in order
   std::vector<ReportObject> objects;  ///< in load order
 };
 

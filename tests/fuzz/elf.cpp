@@ -1,5 +1,5 @@
-// read_elf over bytes in memory; whatever facts come out, every name can be asked for and a slice of
-// them can be written and read.
+// read_elf over bytes in memory; whatever facts come out, every name can be asked for and a slice
+// of them can be written and read.
 #include <cstdint>
 #include <cstdlib>
 

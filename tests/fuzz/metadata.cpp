@@ -1,5 +1,5 @@
-// Everything that is read as text: METADATA, WHEEL, RECORD, wheel names, requirements, paths; and what is
-// printed of it.
+// Everything that is read as text: METADATA, WHEEL, RECORD, wheel names, requirements, paths; and
+// what is printed of it.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,5 @@
-// A file as a stream of chunks: the same facts as from the whole, or a Problem. The first two bytes of the
-// input give the size of the chunks.
+// A file as a stream of chunks: the same facts as from the whole, or a Problem. The first two bytes
+// of the input give the size of the chunks.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

@@ -27,7 +27,8 @@ void print(const ElfFacts& elf) {
   if (elf.runpath) fmt::print("runpath {}\n", printable(*elf.runpath));
   for (const VersionNeed& need : elf.version_needs) {
     for (const NeededVersion& version : need.versions) {
-      fmt::print("wants {} {} {} {}\n", need.file, version.name, version.index, version.weak ? "weak" : "-");
+      fmt::print("wants {} {} {} {}\n", need.file, version.name, version.index,
+                 version.weak ? "weak" : "-");
     }
   }
   for (const VersionDefinition& each : elf.version_definitions) {
@@ -36,8 +37,9 @@ void print(const ElfFacts& elf) {
   VersionNames versions(elf);
   for (std::size_t i = 1; i < elf.symbols.count; ++i) {
     Symbol symbol = elf.symbols.at(i);
-    fmt::print("symbol {} {:x} {} {} {} {} {} {}{}\n", i, symbol.value, symbol.size, symbol.type, symbol.binding,
-               symbol.visibility, symbol.section, printable(symbol.name), version_text(versions, symbol));
+    fmt::print("symbol {} {:x} {} {} {} {} {} {}{}\n", i, symbol.value, symbol.size, symbol.type,
+               symbol.binding, symbol.visibility, symbol.section, printable(symbol.name),
+               version_text(versions, symbol));
   }
   for (const std::string& oddity : elf.oddities) fmt::print("oddity {}\n", oddity);
 }
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
     try {
       RandomFile file(argv[i]);
       FileView view = view_of(file);
-      FileKind kind = classify(view.bytes(0, std::min<std::uint64_t>(4096, file.size())), file.size());
+      FileKind kind =
+          classify(view.bytes(0, std::min<std::uint64_t>(4096, file.size())), file.size());
       if (kind == FileKind::elf) {
         print(read_elf(view));
       } else {

@@ -24,9 +24,12 @@ inline std::vector<std::uint8_t> fixture(const std::string& name) {
   return bytes_of(std::filesystem::path(WHEELVET_ELF_FIXTURES) / name);
 }
 
-inline ElfFacts facts_of(const std::vector<std::uint8_t>& bytes) { return read_elf(view_of(Bytes(bytes))); }
+inline ElfFacts facts_of(const std::vector<std::uint8_t>& bytes) {
+  return read_elf(view_of(Bytes(bytes)));
+}
 
-/// A folder of libraries as the only target, or files one by one; owns all that a scene points into.
+/// A folder of libraries as the only target, or files one by one; owns all that a scene points
+/// into.
 struct Stage {
   std::vector<Input> inputs = std::vector<Input>(1);
   Facts facts;

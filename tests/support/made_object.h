@@ -83,8 +83,8 @@ struct MadeObject {
   }
 
   // One bucket, so that no order within it is wrong; a filter that lets everything through.
-  static std::vector<std::uint8_t> gnu_table(const std::vector<MadeSymbol>& order, std::size_t first,
-                                             std::size_t reached) {
+  static std::vector<std::uint8_t> gnu_table(const std::vector<MadeSymbol>& order,
+                                             std::size_t first, std::size_t reached) {
     std::vector<std::uint8_t> out;
     bool any = first < reached;
     for (std::uint32_t word : {1u, static_cast<std::uint32_t>(first), 1u, 6u}) put(out, word);
@@ -97,7 +97,8 @@ struct MadeObject {
     return out;
   }
 
-  static std::vector<std::uint8_t> sysv_table(const std::vector<MadeSymbol>& order, std::size_t reached) {
+  static std::vector<std::uint8_t> sysv_table(const std::vector<MadeSymbol>& order,
+                                              std::size_t reached) {
     std::vector<std::uint8_t> out;
     auto count = static_cast<std::uint32_t>(order.size() + 1);
     put(out, 1u);
@@ -109,11 +110,13 @@ struct MadeObject {
   }
 };
 
-inline VersionDefinition definition(const std::string& name, std::uint16_t index, bool base = false) {
+inline VersionDefinition definition(const std::string& name, std::uint16_t index,
+                                    bool base = false) {
   return {name, sysv_hash(name), index, base};
 }
 
-inline NeededVersion needed_version(const std::string& name, std::uint16_t index, bool weak = false) {
+inline NeededVersion needed_version(const std::string& name, std::uint16_t index,
+                                    bool weak = false) {
   return {name, sysv_hash(name), index, weak};
 }
 

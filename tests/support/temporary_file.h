@@ -12,7 +12,8 @@ namespace wheelvet::test {
 
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::string_view content) : descriptor_(::memfd_create("test", MFD_CLOEXEC)) {
+  explicit TemporaryFile(std::string_view content)
+      : descriptor_(::memfd_create("test", MFD_CLOEXEC)) {
     if (descriptor_ < 0) throw std::runtime_error("memfd_create failed");
     while (!content.empty()) {
       ssize_t n = ::write(descriptor_, content.data(), content.size());
@@ -27,12 +28,14 @@ class TemporaryFile {
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
   void replace(std::string_view content) const {
     resize(0);
-    if (::pwrite(descriptor_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size())) {
+    if (::pwrite(descriptor_, content.data(), content.size(), 0) !=
+        static_cast<ssize_t>(content.size())) {
       throw std::runtime_error("pwrite failed");
     }
   }
   void resize(std::size_t size) const {
-    if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) throw std::runtime_error("ftruncate failed");
+    if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0)
+      throw std::runtime_error("ftruncate failed");
   }
 
  private:

@@ -98,8 +98,8 @@ inline Buffer zip64_extra(std::vector<std::uint64_t> values) {
   return extra_field(1, content);
 }
 
-/// As Python's ZipFile.open(force_zip64=True) writes it: 0xffffffff and an extra field locally, plain
-/// values centrally.
+/// As Python's ZipFile.open(force_zip64=True) writes it: 0xffffffff and an extra field locally,
+/// plain values centrally.
 inline Entry forced_zip64_entry(const Buffer& name, const Buffer& data) {
   Entry out = entry(name, data);
   out.local.extra = zip64_extra({out.local.size, out.local.packed});
@@ -162,7 +162,8 @@ struct Zip {
     put<std::uint16_t>(out, 45);
     put<std::uint16_t>(out, 45);
     put<std::uint64_t>(out, 0);
-    for (std::uint64_t value : {ends.entries, ends.entries, ends.size, ends.offset}) put(out, value);
+    for (std::uint64_t value : {ends.entries, ends.entries, ends.size, ends.offset})
+      put(out, value);
     out += before_locator;
     put<std::uint32_t>(out, 0x07064b50);
     put<std::uint32_t>(out, 0);

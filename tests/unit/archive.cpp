@@ -1,5 +1,5 @@
-// The zip directory: a wheel is accepted only if every installer would extract the same bytes. For each
-// rule one archive with that one thing wrong; good archives of every legal form break none.
+// The zip directory: a wheel is accepted only if every installer would extract the same bytes. For
+// each rule one archive with that one thing wrong; good archives of every legal form break none.
 #include "input/archive.h"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ struct Read {
     for (const ArchiveFault& fault : input.faults) out.insert(fault.rule);
     return out;
   }
-  bool any_stream(bool StreamResult::* what) const {
+  bool any_stream(bool StreamResult::*what) const {
     for (const StreamResult& stream : streams) {
       if (stream.*what) return true;
     }
@@ -81,8 +81,8 @@ TEST_CASE("a good archive breaks no rule and gives every member's bytes") {
   zip.entries.push_back(streamed_entry("s/wide_bare", text, false, true));
   zip.entries.push_back(forced_zip64_entry("z/forced", text));
   Entry central64 = entry("z/central", text);
-  central64.central.extra = extra_field(0x5455, "12345") +
-                            zip64_extra({central64.local.size, central64.local.packed});
+  central64.central.extra =
+      extra_field(0x5455, "12345") + zip64_extra({central64.local.size, central64.local.packed});
   central64.central.size = central64.central.packed = 0xffffffffu;
   zip.entries.push_back(central64);
   Entry named = entry("ünïcode", text);
@@ -147,7 +147,7 @@ TEST_CASE("ARC-002: local and central headers differ") {
 }
 
 TEST_CASE("ARC-003: bytes that belong to no entry, wherever they are") {
-  for (Buffer Zip::* place : {&Zip::before, &Zip::between, &Zip::after, &Zip::before_end}) {
+  for (Buffer Zip::*place : {&Zip::before, &Zip::between, &Zip::after, &Zip::before_end}) {
     Zip zip = two_entries();
     zip.*place = "stray";
     CHECK(broken(zip) == "ARC-003");
@@ -204,8 +204,8 @@ TEST_CASE("ARC-005: the zip64 end record and the plain one differ") {
 }
 
 TEST_CASE("ARC-006: unsafe names") {
-  for (const char* name : {"/absolute", "a/../b", "..", "../up", "a/./b", "a\\b", "c:/x", "a\nb", "a\x1b[2J",
-                           "a\x7f", "a//b", "./a"}) {
+  for (const char* name : {"/absolute", "a/../b", "..", "../up", "a/./b", "a\\b", "c:/x", "a\nb",
+                           "a\x1b[2J", "a\x7f", "a//b", "./a"}) {
     Zip zip = two_entries();
     zip.entries.push_back(entry(name, text));
     CAPTURE(name);
@@ -291,7 +291,7 @@ TEST_CASE("ARC-014: an extra field renames a member, in either header") {
   put<std::uint8_t>(other, 1);
   put(other, crc_of("a/one.txt"));
   other += "a/two2.txt";
-  for (Header Entry::* side : {&Entry::local, &Entry::central}) {
+  for (Header Entry::*side : {&Entry::local, &Entry::central}) {
     Zip zip = two_entries();
     (zip.entries[0].*side).extra = extra_field(0x7075, other);
     CHECK(broken(zip) == "ARC-014");
@@ -300,8 +300,9 @@ TEST_CASE("ARC-014: an extra field renames a member, in either header") {
 
 TEST_CASE("every rule of archives in the catalogue has a test of that name") {
   // The cases above, and those of the stream below.
-  const Rules_ tested = {"ARC-001", "ARC-002", "ARC-003", "ARC-004", "ARC-005", "ARC-006", "ARC-007",
-                         "ARC-008", "ARC-009", "ARC-010", "ARC-011", "ARC-012", "ARC-014"};
+  const Rules_ tested = {"ARC-001", "ARC-002", "ARC-003", "ARC-004", "ARC-005",
+                         "ARC-006", "ARC-007", "ARC-008", "ARC-009", "ARC-010",
+                         "ARC-011", "ARC-012", "ARC-014"};
   for (const CatalogEntry& entry : load_catalog()) {
     if (entry.id.starts_with("ARC-")) CHECK(tested.contains(entry.id));
   }
@@ -315,7 +316,8 @@ TEST_CASE("what has no directory that can be followed is a Problem") {
   CHECK(problem("PK"));
   CHECK(problem(Buffer(100, '\0')));
   CHECK(problem(good + "x"));
-  for (std::size_t length = 0; length < good.size(); ++length) CHECK(problem(good.substr(0, length)));
+  for (std::size_t length = 0; length < good.size(); ++length)
+    CHECK(problem(good.substr(0, length)));
   auto lying = [&](auto&& lie) {
     Zip bad = two_entries();
     bad.lie = lie;
@@ -394,7 +396,8 @@ TEST_CASE("deflate data that are cut off or damaged are a Problem or a differenc
            result.any_stream(&StreamResult::crc_differs);
   };
   CHECK_FALSE(noticed(packed));
-  for (std::size_t length = 0; length < packed.size(); ++length) CHECK(noticed(packed.substr(0, length)));
+  for (std::size_t length = 0; length < packed.size(); ++length)
+    CHECK(noticed(packed.substr(0, length)));
   for (std::size_t at = 0; at < packed.size(); ++at) {
     Buffer damaged = packed;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
@@ -439,7 +442,8 @@ TEST_CASE("a sink that says stop is asked no more, and large members come whole 
     CHECK_FALSE(whole.crc_differs);
     CHECK(got == large);
     int calls = 0;
-    StreamResult stopped = stream_member(archive, input.members[0], [&](Bytes) { return ++calls < 2; });
+    StreamResult stopped =
+        stream_member(archive, input.members[0], [&](Bytes) { return ++calls < 2; });
     CHECK(calls == 2);
     CHECK_FALSE(stopped.complete);
     CHECK_FALSE(stopped.size_differs);

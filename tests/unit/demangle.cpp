@@ -45,7 +45,8 @@ std::string repeated(std::string_view piece, std::size_t times) {
 TEST_CASE("a C++ function is taken apart into scope, parameters and qualifiers") {
   auto name = read_cxx_name("_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib");
   REQUIRE(name);
-  CHECK(name->text == "c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)");
+  CHECK(name->text ==
+        "c10::cuda::c10_cuda_check_implementation(int, char const*, char const*, int, bool)");
   CHECK(name->scoped == "c10::cuda::c10_cuda_check_implementation");
   CHECK(name->parameters == Texts{"int", "char const*", "char const*", "int", "bool"});
   CHECK(name->function);
@@ -70,7 +71,8 @@ TEST_CASE("a C++ function is taken apart into scope, parameters and qualifiers")
 }
 
 TEST_CASE("a name that is none stays as it stands") {
-  for (const char* name : {"", "printf", "_Z", "_ZN", "_ZNE", "Z1fv", "_Z1", "_Z999f", "_ZN1AE\xff"}) {
+  for (const char* name :
+       {"", "printf", "_Z", "_ZN", "_ZNE", "Z1fv", "_Z1", "_Z999f", "_ZN1AE\xff"}) {
     CAPTURE(name);
     CHECK(demangled(name) == name);
   }
@@ -80,18 +82,24 @@ TEST_CASE("short names whose printed form would be gigabytes are refused at once
   // Every parameter is the tuple of the two before it: the output doubles with each.
   std::string doubling = "_Z1fI1AE";
   for (int i = 0; i < 40 && doubling.size() < 245; ++i) {
-    doubling += "St5tupleIJS" + (i == 0 ? std::string("0_") : std::string(1, static_cast<char>('0' + i % 10)) + "_") + "S0_EE";
+    doubling +=
+        "St5tupleIJS" +
+        (i == 0 ? std::string("0_") : std::string(1, static_cast<char>('0' + i % 10)) + "_") +
+        "S0_EE";
   }
   read_in_time(doubling);
   std::string pairs = "_Z1fSt4pairIiiE";
   for (char c = '0'; c <= '9'; ++c) pairs += std::string("S_I") + "S" + c + "_S" + c + "_E";
-  for (char c = 'A'; c <= 'S' && pairs.size() < 245; ++c) pairs += std::string("S_I") + "S" + c + "_S" + c + "_E";
+  for (char c = 'A'; c <= 'S' && pairs.size() < 245; ++c)
+    pairs += std::string("S_I") + "S" + c + "_S" + c + "_E";
   read_in_time(pairs);
   // Function pointers and pack expansions that repeat what came before.
   read_in_time("_Z1fIJ" + repeated("i", 120) + "EEv" + repeated("DpPFvDpT_E", 10));
-  read_in_time("_Z1fIJ" + repeated("St5tupleIJiiiiiiiiEE", 10) + "EEvDp" + repeated("St5tupleIJDp", 4) + "T_" + repeated("EE", 4));
+  read_in_time("_Z1fIJ" + repeated("St5tupleIJiiiiiiiiEE", 10) + "EEvDp" +
+               repeated("St5tupleIJDp", 4) + "T_" + repeated("EE", 4));
   std::string nested = "T_";
-  for (int i = 0; i < 12; ++i) nested = "St5tupleIJDp" + nested + "Dp" + nested.substr(0, 40) + "EE";
+  for (int i = 0; i < 12; ++i)
+    nested = "St5tupleIJDp" + nested + "Dp" + nested.substr(0, 40) + "EE";
   read_in_time("_Z1fIJ" + repeated("i", 60) + "EEv" + nested.substr(0, 180));
 }
 
@@ -163,7 +171,8 @@ TEST_CASE("the difference of two names is said parameter by parameter") {
         "argument 4: int wanted, unsigned int exported");
   CHECK(parameter_difference("_Z1fi", "_Z1fil") == "argument 2: none wanted, long exported");
   CHECK(parameter_difference("_Z1fil", "_Z1fi") == "argument 2: long wanted, none exported");
-  CHECK(parameter_difference("_ZNK1A1fEv", "_ZN1A1fEv") == "qualifiers: const wanted, none exported");
+  CHECK(parameter_difference("_ZNK1A1fEv", "_ZN1A1fEv") ==
+        "qualifiers: const wanted, none exported");
   CHECK(parameter_difference("_Z1fi", "_Z1gi").empty());
   CHECK(parameter_difference("f", "g").empty());
   CHECK(parameter_difference("_Z1fv", "f").empty());

@@ -12,8 +12,8 @@
 
 #include "facts/elf_layout.h"
 #include "facts/elf_stub.h"
-#include "facts/slice.h"
 #include "facts/file_kind.h"
+#include "facts/slice.h"
 #include "support/fixtures.h"
 
 using namespace wheelvet;
@@ -86,12 +86,14 @@ void check_equal(const ElfFacts& a, const ElfFacts& b) {
   }
 }
 
-// The first libraries of the system that are regular files, small and large, with what makes them differ.
+// The first libraries of the system that are regular files, small and large, with what makes them
+// differ.
 std::vector<std::filesystem::path> system_libraries() {
   std::vector<std::filesystem::path> out;
   for (const char* folder : {"/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu"}) {
-    for (const char* name : {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libpthread.so.0",
-                             "libcrypto.so.3", "libexpat.so.1", "libffi.so.8", "ld-linux-x86-64.so.2", "libtinfo.so.6"}) {
+    for (const char* name : {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1",
+                             "libz.so.1", "libpthread.so.0", "libcrypto.so.3", "libexpat.so.1",
+                             "libffi.so.8", "ld-linux-x86-64.so.2", "libtinfo.so.6"}) {
       std::filesystem::path path = std::filesystem::path(folder) / name;
       if (std::filesystem::is_regular_file(path)) out.push_back(path);
     }
@@ -110,7 +112,8 @@ std::multiset<std::string> readelf_lines(const std::string& path) {
     if (text.find("(NEEDED)") != std::string::npos || text.find("(SONAME)") != std::string::npos) {
       out.insert(text.substr(text.find('(')));
     }
-    // "  Num: Value Size Type Bind Vis Ndx Name@Version"; the section's number is not kept in a slice.
+    // "  Num: Value Size Type Bind Vis Ndx Name@Version"; the section's number is not kept in a
+    // slice.
     if (text.find(" GLOBAL ") != std::string::npos || text.find(" WEAK ") != std::string::npos) {
       // A slice has few section headers, and readelf marks numbers beyond them.
       if (std::size_t at = text.find("bad section index["); at != std::string::npos) {
@@ -119,7 +122,8 @@ std::multiset<std::string> readelf_lines(const std::string& path) {
       }
       out.insert(text.substr(text.find(':')));
     }
-    if (text.find("arning") != std::string::npos || text.find("rror:") != std::string::npos) out.insert(text);
+    if (text.find("arning") != std::string::npos || text.find("rror:") != std::string::npos)
+      out.insert(text);
   }
   ::pclose(pipe);
   return out;
@@ -167,7 +171,8 @@ TEST_CASE("relocations say how each symbol is used") {
 }
 
 TEST_CASE("a library that exports nothing has its imports counted by their relocations") {
-  // The GNU hash of such a library begins behind the last symbol or at the first; only relocations tell.
+  // The GNU hash of such a library begins behind the last symbol or at the first; only relocations
+  // tell.
   ElfFacts elf = facts_of(fixture("scenes/missing_data/libroot.so"));
   CHECK(by_name(elf).contains("absent_data"));
   ElfFacts none = facts_of(fixture("stand_alone/libimports_only.so"));
@@ -194,18 +199,23 @@ TEST_CASE("a slice gives the facts of its original, for fixtures and system libr
 }
 
 TEST_CASE("readelf sees in a slice what it sees in the original") {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("wheelvet_slice_" + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("wheelvet_slice_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   for (const std::filesystem::path& path :
-       {std::filesystem::path(WHEELVET_ELF_FIXTURES "/small/libsmall.so"), system_libraries().front(), system_libraries().at(2)}) {
+       {std::filesystem::path(WHEELVET_ELF_FIXTURES "/small/libsmall.so"),
+        system_libraries().front(), system_libraries().at(2)}) {
     CAPTURE(path.string());
     std::filesystem::path copy = folder / path.filename();
     std::vector<std::uint8_t> sliced = slice_of(bytes_of(path));
-    std::ofstream(copy, std::ios::binary).write(reinterpret_cast<const char*>(sliced.data()), static_cast<std::streamsize>(sliced.size()));
+    std::ofstream(copy, std::ios::binary)
+        .write(reinterpret_cast<const char*>(sliced.data()),
+               static_cast<std::streamsize>(sliced.size()));
     std::multiset<std::string> there = readelf_lines(path), here = readelf_lines(copy);
     CHECK(there.size() > 5);
     std::vector<std::string> differing;
-    std::set_symmetric_difference(there.begin(), there.end(), here.begin(), here.end(), std::back_inserter(differing));
+    std::set_symmetric_difference(there.begin(), there.end(), here.begin(), here.end(),
+                                  std::back_inserter(differing));
     for (const std::string& line : differing) FAIL_CHECK(line);
   }
   std::filesystem::remove_all(folder);
@@ -232,12 +242,14 @@ TEST_CASE("a stub note is read as it was written, and cut off it is a Problem") 
 
 TEST_CASE("what a file is when it is no ELF is told from its first bytes") {
   auto kind = [](std::string text) {
-    return classify(Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()), text.size());
+    return classify(Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()),
+                    text.size());
   };
   CHECK(kind("") == FileKind::empty);
   CHECK(kind("/* GNU ld script */ INPUT(libx.so.1)") == FileKind::linker_script);
   CHECK(kind("INPUT ( libx.so )") == FileKind::linker_script);
-  CHECK(kind("version https://git-lfs.github.com/spec/v1\noid sha256:00\n") == FileKind::git_lfs_pointer);
+  CHECK(kind("version https://git-lfs.github.com/spec/v1\noid sha256:00\n") ==
+        FileKind::git_lfs_pointer);
   CHECK(kind("\n<!DOCTYPE html><html>") == FileKind::html_page);
   CHECK(kind("<html>") == FileKind::html_page);
   CHECK(kind("!<arch>\nx") == FileKind::static_archive);

@@ -1,5 +1,5 @@
-// Load plans and bindings, on scenes built by tests/scenes.cmake and on facts changed by hand. The real
-// loader is asked the same questions by tests/oracle/loader.py.
+// Load plans and bindings, on scenes built by tests/scenes.cmake and on facts changed by hand. The
+// real loader is asked the same questions by tests/oracle/loader.py.
 #include "link/link.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,9 @@ struct Loaded {
     stage.add_folder(folder);
     load(root);
   }
-  explicit Loaded(Stage&& made, const std::string& root = "libroot.so") : stage(std::move(made)) { load(root); }
+  explicit Loaded(Stage&& made, const std::string& root = "libroot.so") : stage(std::move(made)) {
+    load(root);
+  }
 
   void load(const std::string& root) {
     const Scene& scene = stage.set();
@@ -39,7 +41,8 @@ struct Loaded {
   static constexpr std::size_t before = 4;
   Texts order() const {
     Texts out;
-    for (std::size_t i = before; i < link.plan.objects.size(); ++i) out.push_back(link.plan.objects[i].name);
+    for (std::size_t i = before; i < link.plan.objects.size(); ++i)
+      out.push_back(link.plan.objects[i].name);
     return out;
   }
   const PlannedObject& object(const std::string& name) const {
@@ -50,7 +53,8 @@ struct Loaded {
   }
   const Binding& binding(const std::string& symbol) const {
     for (const Binding& each : link.bindings) {
-      if (elf_of(stage.scene, link.plan.objects[each.object])->symbols.name(each.symbol) == symbol) return each;
+      if (elf_of(stage.scene, link.plan.objects[each.object])->symbols.name(each.symbol) == symbol)
+        return each;
     }
     throw std::runtime_error("no binding: " + symbol);
   }
@@ -223,7 +227,8 @@ TEST_CASE("a library loaded locally becomes global when it is opened again with 
   CHECK(plan.global_scope.size() > global);
 }
 
-TEST_CASE("$ORIGIN is the folder of the name as opened, so that a linked copy has other neighbours") {
+TEST_CASE(
+    "$ORIGIN is the folder of the name as opened, so that a linked copy has other neighbours") {
   Stage stage;
   stage.add_folder("rpath_grandchild");
   stage.add("elsewhere/libroot.so", stage.file("libroot.so").elf);
@@ -240,8 +245,8 @@ TEST_CASE("a file of another class or machine is passed over, any other bad file
     Loaded it(std::move(stage));
     CHECK(it.object("other/libb2.so").found == Found::rpath);
   }
-  for (FileKind kind : {FileKind::text, FileKind::empty, FileKind::other_endian, FileKind::object_file,
-                        FileKind::linker_script}) {
+  for (FileKind kind : {FileKind::text, FileKind::empty, FileKind::other_endian,
+                        FileKind::object_file, FileKind::linker_script}) {
     Stage stage;
     stage.add_folder("breadth_first");
     stage.file("lib/libb2.so").kind = kind;
@@ -293,7 +298,9 @@ TEST_CASE("a version that is not the default serves those that ask for it") {
   CHECK(it.outcome("one") == Outcome::bound);
 }
 
-TEST_CASE("version needs are per file name, and a need of a file that is not loaded is its own mismatch") {
+TEST_CASE(
+    "version needs are per file name, and a need of a file that is not loaded is its own "
+    "mismatch") {
   Stage stage;
   stage.add_folder("version_found");
   stage.file("libroot.so").elf.version_needs[0].file = "libelsewhere.so";
@@ -314,7 +321,8 @@ TEST_CASE("a provider without version definitions satisfies any need") {
   CHECK(it.outcome("one") == Outcome::bound);
 }
 
-TEST_CASE("the driver, plain system libraries and declared packages are assumed, others are absent") {
+TEST_CASE(
+    "the driver, plain system libraries and declared packages are assumed, others are absent") {
   MadeObject root;
   root.symbols = {{.name = "cuInit", .defined = false, .relocations = used_by_plt},
                   {.name = "cuNoSuchFunction", .defined = false, .relocations = used_by_plt},
@@ -343,7 +351,8 @@ TEST_CASE("the driver, plain system libraries and declared packages are assumed,
   }
 }
 
-TEST_CASE("roots are modules and what nothing needs; a module stays a root when something needs it") {
+TEST_CASE(
+    "roots are modules and what nothing needs; a module stays a root when something needs it") {
   Stage stage;
   stage.add_folder("breadth_first");
   MadeObject module;
@@ -415,8 +424,8 @@ TEST_CASE("a module that needs torch's libraries is loaded after import torch") 
 }
 
 TEST_CASE("every index in a plan lies inside it") {
-  for (const char* name : {"rpath_grandchild", "runpath_grandchild", "breadth_first", "cycle", "missing_library",
-                           "loaded_soname_wins", "version_missing"}) {
+  for (const char* name : {"rpath_grandchild", "runpath_grandchild", "breadth_first", "cycle",
+                           "missing_library", "loaded_soname_wins", "version_missing"}) {
     Loaded it(name);
     const LoadPlan& plan = it.link.plan;
     for (std::size_t i = 0; i < plan.objects.size(); ++i) {
@@ -430,7 +439,8 @@ TEST_CASE("every index in a plan lies inside it") {
     }
     for (const Binding& binding : it.link.bindings) {
       CHECK(binding.object < plan.objects.size());
-      CHECK((binding.provider == none) == (binding.outcome != Outcome::bound && binding.outcome != Outcome::assumed));
+      CHECK((binding.provider == none) ==
+            (binding.outcome != Outcome::bound && binding.outcome != Outcome::assumed));
     }
   }
 }

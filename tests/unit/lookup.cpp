@@ -60,7 +60,8 @@ TEST_CASE("without a hash table nothing is found") {
   CHECK(found(object.facts(), "f") == 0);
 }
 
-TEST_CASE("a name that the hash table does not reach does not exist, whatever the symbol table says") {
+TEST_CASE(
+    "a name that the hash table does not reach does not exist, whatever the symbol table says") {
   for (Hash hash : {Hash::gnu, Hash::sysv}) {
     MadeObject object;
     object.hash = hash;
@@ -84,7 +85,8 @@ TEST_CASE("where both tables exist the GNU one decides alone") {
   CHECK(found(elf, "f") == 1);
 }
 
-TEST_CASE("a hidden or internal first match passes over the whole object, a protected one does not") {
+TEST_CASE(
+    "a hidden or internal first match passes over the whole object, a protected one does not") {
   for (int kind : {STV_HIDDEN, STV_INTERNAL}) {
     auto visibility = static_cast<std::uint8_t>(kind);
     MadeObject object;
@@ -107,7 +109,8 @@ TEST_CASE("local definitions do not count, weak and unique ones do") {
   CHECK(with_binding(STB_GNU_UNIQUE) == 1);
 }
 
-TEST_CASE("sections and files cannot be looked up; a value of 0 is none except for thread-local data") {
+TEST_CASE(
+    "sections and files cannot be looked up; a value of 0 is none except for thread-local data") {
   auto with = [](std::uint8_t type, std::uint64_t value) {
     MadeObject object;
     object.symbols = {{.name = "f", .type = type, .value = value}};
@@ -147,7 +150,8 @@ TEST_CASE("equal hashes of different version names are not the same version") {
   CHECK(found(elf, "f", wrong) == 0);
 }
 
-TEST_CASE("an unversioned reference takes the first version even if hidden, else the only default") {
+TEST_CASE(
+    "an unversioned reference takes the first version even if hidden, else the only default") {
   ElfFacts elf = versioned().facts();
   CHECK(found(elf, "f") == 1);  // index 2 comes first in the chain: taken although hidden
   CHECK(found(elf, "g") == 0);  // index above 2 and hidden: no default
@@ -155,7 +159,8 @@ TEST_CASE("an unversioned reference takes the first version even if hidden, else
   MadeObject object = versioned();
   object.symbols = {{.name = "f", .version = 3 | hidden}, {.name = "f", .version = 4}};
   CHECK(found(object.facts(), "f") == 2);
-  object.symbols = {{.name = "f", .version = 3}, {.name = "f", .version = 4}};  // two defaults: none
+  object.symbols = {{.name = "f", .version = 3},
+                    {.name = "f", .version = 4}};  // two defaults: none
   CHECK(found(object.facts(), "f") == 0);
 }
 
@@ -183,7 +188,8 @@ TEST_CASE("an undefined entry with a value serves data references only") {
   object.symbols = {{.name = "f"}};
   ElfFacts elf = object.facts();
   std::uint16_t undefined = SHN_UNDEF;
-  std::memcpy(elf.symbols.symbols.data() + sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_shndx), &undefined, 2);
+  std::memcpy(elf.symbols.symbols.data() + sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_shndx),
+              &undefined, 2);
   CHECK(found(elf, "f", std::nullopt, false) == 1);
   CHECK(found(elf, "f", std::nullopt, true) == 0);
 }
@@ -206,11 +212,12 @@ TEST_CASE("hash tables with any word wrong are walked without leaving them") {
     MadeObject object = versioned();
     object.hash = hash;
     ElfFacts good = object.facts();
-    std::vector<std::uint8_t> SymbolTable::* table =
+    std::vector<std::uint8_t> SymbolTable::*table =
         hash == Hash::gnu ? &SymbolTable::gnu_hash : &SymbolTable::sysv_hash;
     std::size_t size = (good.symbols.*table).size();
     for (std::size_t at = 0; at + 4 <= size; at += 4) {
-      for (std::uint32_t word : {0u, 1u, 2u, 3u, 5u, 6u, 7u, 31u, 64u, 0x7fffffffu, 0x80000000u, ~0u}) {
+      for (std::uint32_t word :
+           {0u, 1u, 2u, 3u, 5u, 6u, 7u, 31u, 64u, 0x7fffffffu, 0x80000000u, ~0u}) {
         ElfFacts bad = good;
         std::memcpy((bad.symbols.*table).data() + at, &word, 4);
         for (const char* name : {"f", "g", "base", "none"}) {
@@ -229,7 +236,8 @@ TEST_CASE("hash tables with any word wrong are walked without leaving them") {
 
 TEST_CASE("the version of an import is its index's, and nothing for local and global ones") {
   MadeObject object = versioned();
-  object.needs = {{"libc.so.6", {needed_version("GLIBC_2.2.5", 5), needed_version("GLIBC_2.34", 6 | hidden)}}};
+  object.needs = {
+      {"libc.so.6", {needed_version("GLIBC_2.2.5", 5), needed_version("GLIBC_2.34", 6 | hidden)}}};
   ElfFacts elf = object.facts();
   VersionNames versions(elf);
   CHECK(versions.any());

@@ -1,11 +1,12 @@
-// ELF files that are cut off, mutated or made to hurt: facts or a Problem with a reason, in bounded time.
+// ELF files that are cut off, mutated or made to hurt: facts or a Problem with a reason, in bounded
+// time.
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <random>
 
-#include "facts/elf_layout.h"
 #include "facts/elf_facts.h"
+#include "facts/elf_layout.h"
 #include "facts/spool.h"
 #include "link/lookup.h"
 #include "support/fixtures.h"
@@ -89,7 +90,8 @@ void use(const ElfFacts& elf) {
 bool same(const Outcome_& a, const Outcome_& b) {
   if (a.facts.has_value() != b.facts.has_value()) return false;
   if (!a.facts) return true;
-  return a.facts->needed == b.facts->needed && a.facts->symbols.symbols == b.facts->symbols.symbols &&
+  return a.facts->needed == b.facts->needed &&
+         a.facts->symbols.symbols == b.facts->symbols.symbols &&
          a.facts->symbols.strings == b.facts->symbols.strings &&
          a.facts->symbols.relocations == b.facts->symbols.relocations;
 }
@@ -98,7 +100,8 @@ Outcome_ read_all_ways(const File& file, std::size_t chunk) {
   Outcome_ whole = read_whole(file);
   Outcome_ spooled = read_spooled(file, chunk);
   if (whole.facts) use(*whole.facts);
-  if (!same(whole, spooled)) FAIL_CHECK("a spool of chunks of ", chunk, " bytes gives something else");
+  if (!same(whole, spooled))
+    FAIL_CHECK("a spool of chunks of ", chunk, " bytes gives something else");
   return whole;
 }
 
@@ -118,7 +121,8 @@ TEST_CASE("every prefix of a library is a Problem that names a reason, whole or 
     File prefix(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(length));
     Outcome_ outcome = read_all_ways(prefix, 1 + length % 977);
     if (length < needed && !outcome.problem) FAIL_CHECK("a prefix of ", length, " bytes was read");
-    if (length >= needed && !outcome.facts) FAIL_CHECK("sections were needed at ", length, " bytes");
+    if (length >= needed && !outcome.facts)
+      FAIL_CHECK("sections were needed at ", length, " bytes");
   }
 }
 
@@ -141,7 +145,8 @@ TEST_CASE("single bytes changed in headers and tables give facts or a Problem") 
     FileRange dynamic = *dynamic_range(layout);
     std::vector<FileRange> places = {{0, 64}, program_headers(layout.header, file.size()), dynamic};
     Bytes dynamic_bytes = Bytes(file).subspan(dynamic.offset, dynamic.size);
-    for (const FileRange& range : table_ranges(layout, read_dynamic(dynamic_bytes))) places.push_back(range);
+    for (const FileRange& range : table_ranges(layout, read_dynamic(dynamic_bytes)))
+      places.push_back(range);
     std::vector<std::size_t> offsets;
     for (const FileRange& range : places) {
       // Tables of unknown size reach to the next one; their first 2 kB hold all there is here.
@@ -170,12 +175,13 @@ TEST_CASE("several words changed at once give facts or a Problem") {
   std::mt19937_64 random(20240602);
   const File file = fixture("small/libsmall.so");
   FileRange dynamic = *dynamic_range(read_layout(view_of(Bytes(file))));
-  const std::uint64_t interesting[] = {0, 1, 8, 0xff, 0x1000, file.size(), file.size() - 1, 0x7fffffff,
-                                       0x80000000, 0xffffffff, 1ull << 32, 1ull << 63, ~0ull, ~0ull - 7};
+  const std::uint64_t interesting[] = {
+      0,          1,          8,          0xff,       0x1000,     file.size(), file.size() - 1,
+      0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32, 1ull << 63, ~0ull,       ~0ull - 7};
   for (int round = 0; round < 4000; ++round) {
     File copy = file;
     for (int change = 0; change < 3; ++change) {
-      std::size_t at = random() % 3 == 0 ? random() % (file.size() - 8)
+      std::size_t at = random() % 3 == 0   ? random() % (file.size() - 8)
                        : random() % 2 == 0 ? dynamic.offset + random() % (dynamic.size - 8) / 8 * 8
                                            : random() % 0x400;
       std::uint64_t value = interesting[random() % std::size(interesting)];
@@ -187,8 +193,8 @@ TEST_CASE("several words changed at once give facts or a Problem") {
 
 namespace {
 
-// A small file of the tester's own making: headers, one PT_LOAD over everything, a dynamic section, and
-// whatever is appended. Addresses are offsets.
+// A small file of the tester's own making: headers, one PT_LOAD over everything, a dynamic section,
+// and whatever is appended. Addresses are offsets.
 struct Crafted {
   File bytes;
   std::vector<Elf64_Phdr> more;  // program headers besides PT_LOAD and PT_DYNAMIC
@@ -214,7 +220,8 @@ struct Crafted {
     std::uint64_t dynamic_at = append(dynamic.data(), dynamic.size() * sizeof(Elf64_Dyn));
     std::vector<Elf64_Phdr> headers(2);
     headers.insert(headers.end(), more.begin(), more.end());
-    std::uint64_t headers_at = more.empty() ? 64 : append(headers.data(), headers.size() * sizeof(Elf64_Phdr));
+    std::uint64_t headers_at =
+        more.empty() ? 64 : append(headers.data(), headers.size() * sizeof(Elf64_Phdr));
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -320,7 +327,10 @@ TEST_CASE("of two dynamic sections the last counts, and a table twice is an oddi
   second.entry(DT_STRTAB, second.append(strings, sizeof strings));
   second.entry(DT_STRSZ, sizeof strings);
   second.entry(DT_NEEDED, 1);
-  Elf64_Dyn other[4] = {{DT_STRTAB, {second.dynamic[0].d_un.d_val}}, {DT_STRSZ, {sizeof strings}}, {DT_NEEDED, {8}}, {DT_NULL, {0}}};
+  Elf64_Dyn other[4] = {{DT_STRTAB, {second.dynamic[0].d_un.d_val}},
+                        {DT_STRSZ, {sizeof strings}},
+                        {DT_NEEDED, {8}},
+                        {DT_NULL, {0}}};
   Elf64_Phdr segment{};
   segment.p_type = PT_DYNAMIC;
   segment.p_vaddr = segment.p_offset = second.append(other, sizeof other);
@@ -348,7 +358,8 @@ TEST_CASE("PT_DYNAMIC counts by its address, and an offset that says otherwise i
 
 TEST_CASE("names at the edges of the string table") {
   const char strings[] = {'\0', 'a', '\0', 'b'};  // the last one does not end
-  for (auto [offset, good] : {std::pair{1u, true}, {3u, true}, {4u, true}, {5u, false}, {0xffffffffu, false}}) {
+  for (auto [offset, good] :
+       {std::pair{1u, true}, {3u, true}, {4u, true}, {5u, false}, {0xffffffffu, false}}) {
     Crafted crafted;
     crafted.entry(DT_STRTAB, crafted.append(strings, sizeof strings));
     crafted.entry(DT_STRSZ, sizeof strings);

@@ -30,9 +30,10 @@ TEST_CASE("headers end at the first empty line and join their continuations") {
 
 TEST_CASE("METADATA gives name, version and every requirement") {
   PackageFacts package;
-  add_metadata("Metadata-Version: 2.1\r\nName: torch\r\nVersion: 2.10.0\r\nRequires-Dist: a>=1\r\n"
-               "Requires-Dist: b; extra == 'x'\r\nRequires-Python: >=3.10\r\n\r\nVersion: 9\r\n",
-               package);
+  add_metadata(
+      "Metadata-Version: 2.1\r\nName: torch\r\nVersion: 2.10.0\r\nRequires-Dist: a>=1\r\n"
+      "Requires-Dist: b; extra == 'x'\r\nRequires-Python: >=3.10\r\n\r\nVersion: 9\r\n",
+      package);
   CHECK(package.name == "torch");
   CHECK(package.version == "2.10.0");
   CHECK(package.requirements == Texts{"a>=1", "b; extra == 'x'"});
@@ -42,8 +43,9 @@ TEST_CASE("METADATA gives name, version and every requirement") {
 TEST_CASE("WHEEL gives the tags and replaces those of the file name") {
   PackageFacts package;
   package.tags = {"old"};
-  add_wheel_file("Wheel-Version: 1.0\nRoot-Is-Purelib: False\nTag: cp312-cp312-linux_x86_64\nTag: b\n",
-                 package);
+  add_wheel_file(
+      "Wheel-Version: 1.0\nRoot-Is-Purelib: False\nTag: cp312-cp312-linux_x86_64\nTag: b\n",
+      package);
   CHECK(package.tags == Texts{"cp312-cp312-linux_x86_64", "b"});
   CHECK_FALSE(package.pure);
   add_wheel_file("Root-Is-Purelib: true\n", package);
@@ -52,7 +54,9 @@ TEST_CASE("WHEEL gives the tags and replaces those of the file name") {
 
 TEST_CASE("RECORD gives the first one and two folders, each once and sorted") {
   PackageFacts package;
-  add_record("torch/a.py,sha256=x,1\ntorch/lib/b.so,,\n\"we,ird/x\",,\n../../bin/tool,,\nmod.py,,\n", package);
+  add_record(
+      "torch/a.py,sha256=x,1\ntorch/lib/b.so,,\n\"we,ird/x\",,\n../../bin/tool,,\nmod.py,,\n",
+      package);
   CHECK(package.top_level == Texts{"mod.py", "torch", "torch/a.py", "torch/lib", "we"});
 }
 
@@ -90,7 +94,8 @@ TEST_CASE("a library's name has .so at its end or before a version") {
     CAPTURE(yes);
     CHECK(is_library_name(yes));
   }
-  for (const char* no : {"", ".so", "a.sock", "libso", "a.so/b", "x.soname", "a/.so.6", "readme.sort.txt"}) {
+  for (const char* no :
+       {"", ".so", "a.sock", "libso", "a.so/b", "x.soname", "a/.so.6", "readme.sort.txt"}) {
     CAPTURE(no);
     CHECK_FALSE(is_library_name(no));
   }
@@ -134,7 +139,8 @@ TEST_CASE("a module is named by its file name up to the first dot") {
 TEST_CASE("a path without its variant has '#' for architectures and CUDA or ROCm versions") {
   CHECK(without_variant("k/sm90/ops.so") == "k/sm#/ops.so");
   CHECK(without_variant("k/sm100a/ops.so") == "k/sm#/ops.so");
-  CHECK(without_variant("bitsandbytes/libbitsandbytes_cuda128.so") == "bitsandbytes/libbitsandbytes_cuda#.so");
+  CHECK(without_variant("bitsandbytes/libbitsandbytes_cuda128.so") ==
+        "bitsandbytes/libbitsandbytes_cuda#.so");
   CHECK(without_variant("lib_rocm63.so") == "lib_rocm#.so");
   CHECK(without_variant("torch/lib/libtorch_cuda.so") == "torch/lib/libtorch_cuda.so");
   CHECK(without_variant("prism90.so") == "prism90.so");

@@ -29,7 +29,8 @@ std::string utf8(std::uint32_t c) {
   return out;
 }
 
-// What no terminal may get: C0, DEL, and in UTF-8 form C1, bidirectional and line-breaking characters.
+// What no terminal may get: C0, DEL, and in UTF-8 form C1, bidirectional and line-breaking
+// characters.
 bool is_harmless(const std::string& text) {
   for (char c : text) {
     auto byte = static_cast<std::uint8_t>(c);
@@ -54,10 +55,11 @@ TEST_CASE("every control character becomes an escape") {
 }
 
 TEST_CASE("every bidirectional, invisible or line-breaking character becomes an escape") {
-  // Unicode: Bidi_Control, Zl, Zp, zero-width, byte-order mark, tags, soft hyphen, variation selectors.
-  for (std::uint32_t c : {0x61cu, 0x200eu, 0x200fu, 0x202au, 0x202bu, 0x202cu, 0x202du, 0x202eu,
-                          0x2066u, 0x2067u, 0x2068u, 0x2069u, 0x2028u, 0x2029u, 0x200bu, 0x200cu,
-                          0x200du, 0x2060u, 0xfeffu, 0xadu, 0x180eu, 0xfe0fu, 0xe0001u, 0xe0020u,
+  // Unicode: Bidi_Control, Zl, Zp, zero-width, byte-order mark, tags, soft hyphen, variation
+  // selectors.
+  for (std::uint32_t c : {0x61cu,   0x200eu, 0x200fu, 0x202au, 0x202bu, 0x202cu, 0x202du,  0x202eu,
+                          0x2066u,  0x2067u, 0x2068u, 0x2069u, 0x2028u, 0x2029u, 0x200bu,  0x200cu,
+                          0x200du,  0x2060u, 0xfeffu, 0xadu,   0x180eu, 0xfe0fu, 0xe0001u, 0xe0020u,
                           0xe0100u, 0xfff9u, 0xfffeu, 0xffffu, 0x3164u, 0xe000u, 0x10ffffu}) {
     CAPTURE(c);
     CHECK(printable(utf8(c)).starts_with("\\u{"));
@@ -65,7 +67,8 @@ TEST_CASE("every bidirectional, invisible or line-breaking character becomes an 
 }
 
 TEST_CASE("text that people read stays as it is") {
-  for (const char* text : {"", "libc10_cuda.so", "a b", "grüße", "東京", "файл", "😀", "c10::f(int)"}) {
+  for (const char* text :
+       {"", "libc10_cuda.so", "a b", "grüße", "東京", "файл", "😀", "c10::f(int)"}) {
     CHECK(printable(text) == text);
   }
 }
@@ -76,9 +79,9 @@ TEST_CASE("bytes that are not UTF-8 are shown byte by byte") {
   CHECK(printable("\xc3") == "\\xc3");
   CHECK(printable("\xc3(") == "\\xc3(");
   CHECK(printable("\xe2\x82") == "\\xe2\\x82");
-  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                  // overlong '/'
-  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");         // overlong '/'
-  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");         // a surrogate
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                    // overlong '/'
+  CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");           // overlong '/'
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");           // a surrogate
   CHECK(printable("\xf5\x80\x80\x80") == "\\xf5\\x80\\x80\\x80");  // above U+10FFFF
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
 }
@@ -89,7 +92,8 @@ TEST_CASE("two different names never print alike") {
   CHECK(printable("\\u{202e}") != printable(utf8(0x202e)));
   CHECK(printable(std::string("a\0b", 3)) != printable("ab"));
   // All strings of up to three of these pieces.
-  const std::string pieces[] = {"\\", "x", "1", "b", "\x1b", "\xc3", "\xa9", "\xff", "u{ad}", utf8(0xad)};
+  const std::string pieces[] = {"\\",   "x",    "1",    "b",     "\x1b",
+                                "\xc3", "\xa9", "\xff", "u{ad}", utf8(0xad)};
   std::map<std::string, std::string> seen;
   auto check = [&](const std::string& name) {
     auto [place, fresh] = seen.emplace(printable(name), name);

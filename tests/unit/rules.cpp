@@ -86,7 +86,8 @@ TEST_CASE("every id that the code uses is in the catalogue, and every id of it i
 TEST_CASE("every library rule says who owns it, and its export table is there and is not empty") {
   Rules rules = load_rules();
   REQUIRE(rules.libraries.size() > 100);
-  static const std::set<std::string> kinds = {"driver", "cuda", "nccl", "system", "python", "torch", "other"};
+  static const std::set<std::string> kinds = {"driver", "cuda",  "nccl", "system",
+                                              "python", "torch", "other"};
   std::set<std::string> sonames, tables;
   for (const LibraryRule& rule : rules.libraries) {
     CAPTURE(rule.soname);
@@ -141,7 +142,8 @@ TEST_CASE("export tables know the names of their library, by release where they 
     }
     return 0;
   };
-  // Objects/object.c: Py_IsNone is new in 3.10; Python/pystate.c: _PyThreadState_GET never was exported.
+  // Objects/object.c: Py_IsNone is new in 3.10; Python/pystate.c: _PyThreadState_GET never was
+  // exported.
   CHECK(bit_of("3.12") != 0);
   CHECK((python->names.at("Py_IsNone") & bit_of("3.12")) != 0);
   CHECK((python->names.at("Py_IsNone") & bit_of("3.9")) == 0);
