@@ -171,19 +171,10 @@ std::string demangled(std::string_view name) {
 
 std::vector<std::string_view> identifiers(std::string_view mangled) {
   std::vector<std::string_view> out;
-  for (std::size_t at = 0; at < mangled.size();) {
-    if (mangled[at] < '1' || mangled[at] > '9') {
-      ++at;
-      continue;
-    }
-    std::size_t length = 0;
-    while (at < mangled.size() && mangled[at] >= '0' && mangled[at] <= '9' && length < max_input) {
-      length = length * 10 + static_cast<std::size_t>(mangled[at++] - '0');
-    }
-    if (length > mangled.size() - at) continue;
-    out.push_back(mangled.substr(at, length));
-    at += length;
-  }
+  each_identifier(mangled, [&](std::string_view word) {
+    out.push_back(word);
+    return true;
+  });
   return out;
 }
 

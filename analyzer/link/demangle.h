@@ -25,6 +25,26 @@ std::optional<CxxName> read_cxx_name(std::string_view mangled);
 /// The demangled form, or the name as it stands.
 std::string demangled(std::string_view name);
 
+/// Calls `each` with the identifiers of a mangled name in order, until it returns false. Not a parse:
+/// length-prefixed words are picked wherever they stand.
+template <class Each>
+void each_identifier(std::string_view mangled, Each&& each) {
+  for (std::size_t at = 0; at < mangled.size();) {
+    if (mangled[at] < '1' || mangled[at] > '9') {
+      ++at;
+      continue;
+    }
+    std::size_t length = 0;
+    while (at < mangled.size() && mangled[at] >= '0' && mangled[at] <= '9' &&
+           length <= mangled.size()) {
+      length = length * 10 + static_cast<std::size_t>(mangled[at++] - '0');
+    }
+    if (length > mangled.size() - at) continue;
+    if (!each(mangled.substr(at, length))) return;
+    at += length;
+  }
+}
+
 /// The identifiers of a mangled name in order: "_ZN3c104cuda9SetDeviceEi" gives c10, cuda,
 /// SetDevice. Not a parse: length-prefixed words are picked wherever they stand.
 std::vector<std::string_view> identifiers(std::string_view mangled);

@@ -13,6 +13,7 @@ namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_shown = 3;
+constexpr int words_looked_at = 3;  // the scope and the name stand before the parameters
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
@@ -79,12 +80,10 @@ std::string difference(const CxxName& wanted, const CxxName& exported) {
 class Finder {
  public:
   Finder(const Scene& scene, const std::set<std::string>& names) : scene_(scene) {
-    for (const std::string& symbol : names) {
-      targets_.push_back({symbol, read_cxx_name(symbol)});
-      std::vector<std::string_view> words = identifiers(targets_.back().symbol);
-      std::string_view key =
-          words.empty() ? std::string_view(targets_.back().symbol) : key_of(words);
-      by_word_[std::string(key)].push_back(targets_.size() - 1);
+    for (const std::string& symbol : names) targets_.push_back({symbol, read_cxx_name(symbol)});
+    for (std::size_t t = 0; t < targets_.size(); ++t) {  // keys are views into the finished targets
+      std::vector<std::string_view> words = identifiers(targets_[t].symbol);
+      by_word_[words.empty() ? std::string_view(targets_[t].symbol) : key_of(words)].push_back(t);
     }
     found_.resize(targets_.size());
   }
@@ -116,7 +115,7 @@ class Finder {
   // of strings is taken among the first few.
   static std::string_view key_of(const std::vector<std::string_view>& words) {
     std::string_view best = words.front();
-    for (std::size_t i = 0; i < words.size() && i < 3; ++i) {
+    for (std::size_t i = 0; i < words.size() && i < std::size_t{words_looked_at}; ++i) {
       if (words[i].size() > best.size() && words[i] != "__cxx11" &&
           !words[i].starts_with("basic_string")) {
         best = words[i];
@@ -134,16 +133,17 @@ class Finder {
         consider_word(file, facts, i, name, name);
         continue;
       }
-      std::vector<std::string_view> words = identifiers(name);
-      for (std::size_t w = 0; w < words.size() && w < 3; ++w) {
-        consider_word(file, facts, i, name, words[w]);
-      }
+      int left = words_looked_at;
+      each_identifier(name, [&](std::string_view word) {
+        consider_word(file, facts, i, name, word);
+        return --left > 0;
+      });
     }
   }
 
   void consider_word(std::size_t file, const FileFacts& facts, std::size_t index,
                      std::string_view name, std::string_view word) {
-    auto targets = by_word_.find(std::string(word));
+    auto targets = by_word_.find(word);
     if (targets == by_word_.end()) return;
     Symbol symbol = facts.elf.symbols.at(index);
     if (symbol.section == SHN_UNDEF || symbol.binding == STB_LOCAL) return;
@@ -184,7 +184,7 @@ class Finder {
 
   const Scene& scene_;
   std::vector<Target> targets_;
-  std::unordered_map<std::string, std::vector<std::size_t>> by_word_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> by_word_;
   std::vector<std::vector<Candidate>> found_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -49,6 +50,9 @@ bool is_unseen(std::uint32_t c) {
 }  // namespace
 
 std::string printable(std::string_view text) {
+  bool plain = std::all_of(text.begin(), text.end(),
+                           [](char c) { return c >= 0x20 && c < 0x7f && c != '\\'; });
+  if (plain) return std::string(text);  // nearly every name there is
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
