@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <system_error>
 
 namespace wheelvet {
@@ -49,14 +48,16 @@ std::vector<std::uint8_t> RandomFile::read(std::uint64_t offset, std::uint64_t s
 }
 
 FileView view_of(const RandomFile& file) {
-  auto scratch = std::make_shared<std::vector<std::uint8_t>>();
-  return {file.size(), [&file, scratch](std::uint64_t offset, std::uint64_t size) {
+  return {file.size(), [&file](std::uint64_t offset, std::uint64_t size) {
             if (!fits(offset, size, file.size())) {
               throw Unreadable("file", offset, "ends after the file");
             }
-            scratch->resize(size);
-            file.read(offset, *scratch);
-            return Bytes(*scratch);
+            // One per thread and never smaller again: the first touch of a page costs more than the
+            // read.
+            thread_local std::vector<std::uint8_t> scratch;
+            if (scratch.size() < size) scratch.resize(size);
+            file.read(offset, std::span(scratch).first(size));
+            return Bytes(scratch).first(size);
           }};
 }
 

@@ -31,7 +31,7 @@ class RandomFile {
   std::uint64_t size_ = 0;
 };
 
-/// A view of the file; its answers live until the next call.
+/// A view of the file; an answer lives until the next call of any such view on the same thread.
 FileView view_of(const RandomFile& file);
 
 }  // namespace wheelvet
