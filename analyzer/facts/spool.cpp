@@ -19,7 +19,7 @@ std::vector<std::uint8_t>& front_buffer() {
 
 }  // namespace
 
-Spool::Spool(std::uint64_t file_size, std::vector<FileRange> wanted)
+Spool::Spool(std::uint64_t file_size, const std::vector<FileRange>& wanted)
     : file_size_(file_size),
       front_limit_(std::min(file_size, file_size <= whole_file ? whole_file : first_look)),
       front_(front_buffer()) {

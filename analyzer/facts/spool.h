@@ -16,7 +16,7 @@ namespace wheelvet {
 class Spool {
  public:
   /// `wanted`: ranges known from an earlier pass.
-  explicit Spool(std::uint64_t file_size, std::vector<FileRange> wanted = {});
+  explicit Spool(std::uint64_t file_size, const std::vector<FileRange>& wanted = {});
 
   /// The next bytes. False when nothing more is needed because this is no ELF file.
   bool feed(Bytes chunk);

@@ -57,7 +57,7 @@ std::optional<Bytes> extra_field(Bytes extra, std::uint16_t id) {
 }
 
 // Fields of 0xffffffff stand in the zip64 extra, in a fixed order, those only (APPNOTE 4.5.3).
-void resolve_zip64(Bytes extra, std::vector<std::uint64_t*> fields) {
+void resolve_zip64(Bytes extra, std::initializer_list<std::uint64_t*> fields) {
   std::optional<Bytes> block = extra_field(extra, extra_zip64);
   std::uint64_t at = 0;
   for (std::uint64_t* field : fields) {

@@ -175,9 +175,9 @@ TEST_CASE("a library that exports nothing has its imports counted by their reloc
   // tell.
   ElfFacts elf = facts_of(fixture("scenes/missing_data/libroot.so"));
   CHECK(by_name(elf).contains("absent_data"));
-  ElfFacts none = facts_of(fixture("stand_alone/libimports_only.so"));
-  CHECK(by_name(none).contains("absent_a"));
-  CHECK(by_name(none).contains("absent_b"));
+  ElfFacts alone = facts_of(fixture("stand_alone/libimports_only.so"));
+  CHECK(by_name(alone).contains("absent_a"));
+  CHECK(by_name(alone).contains("absent_b"));
 }
 
 TEST_CASE("a slice gives the facts of its original, for fixtures and system libraries") {
