@@ -17,7 +17,7 @@ struct CxxName {
   bool function = false;
 };
 
-/// Takes an Itanium-mangled name apart. Nothing for a name that is none, that is longer than 8 KiB,
+/// Takes an Itanium-mangled name apart. Nothing for a name that is none, that is longer than 2 KiB,
 /// or whose printed form could exceed 64 KiB (substitutions double it with every step: a name of
 /// 255 characters can ask for gigabytes).
 std::optional<CxxName> read_cxx_name(std::string_view mangled);
@@ -25,8 +25,8 @@ std::optional<CxxName> read_cxx_name(std::string_view mangled);
 /// The demangled form, or the name as it stands.
 std::string demangled(std::string_view name);
 
-/// Calls `each` with the identifiers of a mangled name in order, until it returns false. Not a parse:
-/// length-prefixed words are picked wherever they stand.
+/// Calls `each` with the identifiers of a mangled name in order, until it returns false. Not a
+/// parse: length-prefixed words are picked wherever they stand.
 template <class Each>
 void each_identifier(std::string_view mangled, Each&& each) {
   for (std::size_t at = 0; at < mangled.size();) {
