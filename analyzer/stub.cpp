@@ -59,9 +59,10 @@ std::string dist_info_of(const Input& input) {
 
 void write_file(const std::string& path, const std::vector<std::uint8_t>& bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool ok = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  bool ok = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+            std::fflush(file) == 0;
   int error = errno;
-  if (file) ok = std::fclose(file) == 0 && ok;
+  if (file) std::fclose(file);
   if (!ok) {
     throw Unreadable(Problem{path,
                              {},

@@ -92,6 +92,35 @@ void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<s
   }
 }
 
+std::string interpreter_of(std::string_view path) {
+  constexpr std::string_view mark = ".cpython-3";
+  std::size_t at = path.rfind(mark);
+  if (at == std::string_view::npos || path.find('/', at) != std::string_view::npos) return {};
+  std::string_view rest = path.substr(at + mark.size());
+  std::string_view minor = rest.substr(0, rest.find_first_of("-."));
+  if (minor.empty() || minor.find_first_not_of("0123456789t") != std::string_view::npos) return {};
+  return fmt::format("3.{}", minor);
+}
+
+void excuse_other_interpreters(const Run& run, const std::vector<RootView>& roots,
+                               std::vector<Finding>& findings) {
+  std::set<std::string> others;
+  for (const RootView& view : roots) {
+    std::string interpreter = interpreter_of(view.path);
+    if (view.root->module && !interpreter.empty() && interpreter != run.scene.python) {
+      others.insert(view.path);
+    }
+  }
+  for (Finding& finding : findings) {
+    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
+                   std::all_of(finding.roots.begin(), finding.roots.end(),
+                               [&](const auto& root) { return others.contains(root); });
+    if (!excused) continue;
+    finding.severity = Severity::note;
+    finding.alternative = true;
+  }
+}
+
 void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
                      const std::vector<std::string>& groups, std::vector<Finding>& findings) {
   std::set<std::string> failing, unopened;

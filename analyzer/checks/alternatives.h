@@ -19,6 +19,15 @@ std::vector<std::string> alternative_groups(const Run& run, const std::vector<Ro
 void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
                          std::vector<Finding>& findings);
 
+/// Modules named for another interpreter than the scenario's are never imported by it: what
+/// concerns only such roots becomes a note.
+void excuse_other_interpreters(const Run& run, const std::vector<RootView>& roots,
+                               std::vector<Finding>& findings);
+
+/// The interpreter that a module's file name is for: "3.10" of "m.cpython-310-x86_64-linux-gnu.so",
+/// "3.13t" of ".cpython-313t-"; empty for names that any interpreter takes.
+std::string interpreter_of(std::string_view path);
+
 /// A path with its architecture and version tokens replaced by '#': "k/sm90/ops.so" is
 /// "k/sm#/ops.so". Equal to the path when it has none.
 std::string without_variant(std::string_view path);

@@ -1,4 +1,5 @@
 // Libraries that a load needs and does not get, or gets only on some hosts.
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,6 +73,42 @@ void unusable_file(const Run& run, const RootView& view, const PlannedObject& ob
   finding.cause = "the loader stops at the first file of that name, good or not";
   finding.fix = "remove the file, or put the real library in its place";
   add_search(view, object, finding);
+}
+
+// dlopen refuses executables and objects marked against it (glibc elf/dl-load.c, dl-open.c).
+void not_for_dlopen(const Run& run, const RootView& view, const PlannedObject& object,
+                    FindingSet& found) {
+  const ElfFacts* elf = elf_of(run.scene, object);
+  if (!elf) return;
+  bool executable = elf->type == ET_EXEC || (elf->flags_1 & DF_1_PIE) != 0;
+  bool refused = (elf->flags_1 & DF_1_NOOPEN) != 0 && object.found == Found::root;
+  if (!executable && !refused) return;
+  Finding& finding = found.at(object.name, "FILE-003", Severity::error);
+  finding.title = fmt::format("{} is {}", object.name,
+                              executable ? "an executable, which cannot be opened as a library"
+                                         : "marked as not to be opened (DF_1_NOOPEN)");
+  finding.cause = "the loader refuses it";
+  finding.fix = "build it as a shared object";
+  add_search(view, object, finding);
+}
+
+// musl's loader has other rules; what glibc's would do says nothing of it.
+void built_for_musl(const Run& run, const RootView& view, const PlannedObject& object,
+                    FindingSet& found) {
+  bool musl = object.file == none &&
+              (object.name.starts_with("libc.musl-") || object.name.starts_with("ld-musl-"));
+  std::size_t package = run.scene.files[view.root->file].package;
+  if (package != none) {
+    for (const std::string& tag : run.scene.packages[package].facts->tags) {
+      musl = musl || tag.find("musllinux") != std::string::npos;
+    }
+  }
+  if (!musl) return;
+  Finding& finding = found.at("musl", "LIB-008", Severity::note);
+  finding.title = "built for musl, whose loader is not simulated";
+  finding.cause = "musl resolves names, paths and versions by other rules than glibc";
+  finding.fix = "none here: judge the manylinux build, or ask musl's own loader";
+  add_once(finding.roots, view.path);
 }
 
 // A library that is among the inputs, in a folder that the loader does not search for this
@@ -166,6 +203,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
     only_after(view, found);
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
+      built_for_musl(run, view, object, found);
       if (torch_is_absent && absent(object) &&
           is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
         needs_torch(view, object, found);
@@ -173,6 +211,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
+        not_for_dlopen(run, view, object, found);
         opened_before(view, object, found);
         unreached_library(view, object, found);
       } else {

@@ -42,6 +42,31 @@ std::pair<std::string, std::string> split_version(const std::string& version) {
   return {version.substr(0, underscore), version.substr(underscore + 1)};
 }
 
+// A version of libc or libstdc++ above every release that rules/policies.toml knows.
+void unknown_versions(const Run& run, const RootView& view, FindingSet& found) {
+  for (std::size_t index : view.objects) {
+    const PlannedObject& object = view.object(index);
+    const ElfFacts* elf = elf_of(run.scene, object);
+    if (!elf) continue;
+    for (const VersionNeed& need : elf->version_needs) {
+      for (const NeededVersion& version : need.versions) {
+        auto [prefix, number] = split_version(version.name);
+        auto newest = run.scene.rules->newest_versions.find(prefix);
+        if (version.weak || newest == run.scene.rules->newest_versions.end()) continue;
+        bool dotted = number.find_first_not_of("0123456789.") == std::string::npos;
+        if (!dotted || compare_versions(number, newest->second) <= 0) continue;
+        Finding& finding = found.at(version.name, "VER-004", Severity::error);
+        finding.title =
+            fmt::format("{} of {} is newer than every release known", version.name, need.file);
+        finding.cause = fmt::format("the newest known is {}_{}", prefix, newest->second);
+        finding.fix = "a host with that release, or a build for an older one";
+        add_once(finding.objects, object.name);
+        add_once(finding.roots, view.path);
+      }
+    }
+  }
+}
+
 // What one package needs beyond its policy: the highest version of each kind, and who needs one.
 struct Beyond {
   const PolicyRule* policy = nullptr;
@@ -97,6 +122,7 @@ void floor_findings(const Run& run, FindingSet& found) {
 std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>& roots) {
   FindingSet found;
   for (const RootView& view : roots) {
+    unknown_versions(run, view, found);
     for (const VersionMismatch* mismatch : view.mismatches) {
       mismatch_finding(run, view, *mismatch, found);
     }

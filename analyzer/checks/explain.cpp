@@ -96,7 +96,7 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     bool concerns =
         std::find(finding.roots.begin(), finding.roots.end(), view.path) != finding.roots.end();
     if (!concerns) continue;
-    if (finding.id == "LIB-003") unanswered = true;
+    if (finding.id == "LIB-003" || finding.id == "LIB-008") unanswered = true;
     if (finding.severity == Severity::error) fails = true;
     if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
@@ -300,6 +300,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   report.python_reason = run.scene.python_reason;
   add_inputs(run, report);
   std::vector<std::string> groups = alternative_groups(run, roots);
+  excuse_other_interpreters(run, roots, findings);
   excuse_alternatives(roots, groups, findings);
   excuse_unopened(run, roots, groups, findings);
   std::stable_sort(findings.begin(), findings.end(),

@@ -85,8 +85,7 @@ std::vector<RootView> view_roots(const Run& run) {
       if (!load.optional) objects.insert(load.scope.begin(), load.scope.end());
     }
     view.objects.assign(objects.begin(), objects.end());
-    const Link* links[] = {&run.links.imports.at(fmt::format("{}", fmt::join(root.imports, ","))),
-                           &root.link};
+    const Link* links[] = {&run.links.imports.at(root.before), &root.link};
     for (const Link* link : links) {
       for (const Binding& binding : link->bindings) {
         bool unbound = binding.outcome == Outcome::missing || binding.outcome == Outcome::undecided;
@@ -127,7 +126,7 @@ const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
   const PolicyRule* lowest = nullptr;
   for (const std::string& tag : tags) {
     const PolicyRule* policy =
-        policy_of(*run.scene.rules, platform_of(tag), arch_of(run.scene.machine));
+        policy_of(*run.scene.rules, platform_of(tag), arch_of(file.facts->elf.machine));
     auto rank = [&](const PolicyRule* rule) { return rule - run.scene.rules->policies.data(); };
     if (policy && (!lowest || rank(policy) < rank(lowest))) lowest = policy;
   }

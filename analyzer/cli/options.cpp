@@ -32,6 +32,7 @@ void add_check(CLI::App& app, Options& options) {
                    "what is taken to be there beside it: a wheel or folder; may be repeated")
       ->type_name("PROVIDER")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   check
       ->add_option("--python", options.python,
@@ -40,6 +41,7 @@ void add_check(CLI::App& app, Options& options) {
   check->add_option("--import", options.imports, "import this module first for every root")
       ->type_name("NAME")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   check
       ->add_option("--fail-on", options.fail_on,

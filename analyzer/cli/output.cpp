@@ -12,9 +12,8 @@ namespace wheelvet::cli {
 namespace {
 
 void write_all(std::FILE* file, const std::string& name, const std::string& text) {
-  bool ok = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  bool ok = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
   int error = errno;
-  ok = std::fflush(file) == 0 && ok;
   if (!ok) {
     throw Unreadable(Problem{name,
                              {},

@@ -150,6 +150,10 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
   for (auto& [folder, package] : packages) {
     package.folder = folder;
     if (package.tags.empty() && input.kind != InputKind::folder) package.tags = named.tags;
+    if (package.name.empty()) {  // METADATA is missing or could not be read
+      package.name = named.name.empty() ? folder.substr(0, folder.find('-')) : named.name;
+      package.version = named.version;
+    }
     out.packages.push_back(std::move(package));
   }
   bool archived = input.kind == InputKind::wheel || input.kind == InputKind::stub;
@@ -167,7 +171,8 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
 std::map<std::string, std::string> untrusted_members(const Input& input) {
   std::map<std::string, std::string> out;
   for (const ArchiveFault& fault : input.faults) {
-    bool untrusted = fault.rule == "ARC-009" || fault.rule == "ARC-010" || fault.rule == "ARC-012";
+    bool untrusted = fault.rule == "ARC-009" || fault.rule == "ARC-010" ||
+                     fault.rule == "ARC-012" || fault.rule == "ARC-013";
     if (untrusted && !fault.member.empty()) out.emplace(fault.member, fault.rule);
   }
   return out;

@@ -314,6 +314,13 @@ void check_entry(const Entry& entry, Input& input) {
   }
   bool stored_lie = entry.method == 0 && entry.size != entry.packed;
   bool deflate_lie = entry.method == 8 && entry.size > entry.packed * 1032 + 1032;
+  // Real libraries pack two- to twenty-fold.
+  constexpr std::uint64_t big = 64u << 20, unlikely = 200;
+  bool bomb = entry.size > big && entry.size > entry.packed * unlikely;
+  if (bomb && !stored_lie && !deflate_lie) {
+    fault(input, "ARC-013", entry.name,
+          fmt::format("{} packed bytes become {} bytes", entry.packed, entry.size));
+  }
   if (stored_lie || deflate_lie) {
     fault(input, "ARC-010", entry.name,
           fmt::format("{} packed bytes cannot be {} bytes", entry.packed, entry.size));

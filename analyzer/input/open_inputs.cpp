@@ -1,10 +1,13 @@
 #include "input/open_inputs.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
+#include "facts/metadata.h"
 #include "input/archive.h"
 #include "input/random_file.h"
 #include "input/stub_manifest.h"
@@ -32,6 +35,7 @@ void open_wheel(Input& input) {
       std::vector<std::uint8_t> text = read_member(file, member, max_manifest);
       read_stub_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, input);
     }
+    if (input.members.empty()) throw Unreadable("zip directory", std::nullopt, "holds no files");
   } catch (const Unreadable& error) {
     input.problems.push_back(error.in(input.label, ""));
   }
@@ -63,33 +67,90 @@ bool leads_outside(const fs::path& link, const fs::path& root) {
   return end != root.end();
 }
 
+// A link to a folder inside the root gives its files a second name, as it does for the loader.
+// Links to a folder above themselves, and links inside linked folders, are not followed.
+void add_linked_folders(const fs::path& root, const std::vector<fs::path>& links, Input& input) {
+  std::vector<Member> more;
+  for (const fs::path& link : links) {
+    std::error_code error;
+    std::string name = link.lexically_relative(root).generic_string();
+    std::string real = fs::canonical(link, error).lexically_relative(root).generic_string();
+    if (error || leads_outside(link, root)) {
+      input.problems.push_back({input.label, name, "", std::nullopt,
+                                "a link that leads out of the folder; not followed"});
+      continue;
+    }
+    if (real == "." || (name + "/").starts_with(real + "/")) continue;
+    for (const Member& member : input.members) {
+      if (!member.name.starts_with(real + "/")) continue;
+      Member linked = member;
+      linked.name = name + member.name.substr(real.size());
+      more.push_back(std::move(linked));
+    }
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(input.members));
+}
+
+void add_file(const fs::directory_entry& entry, const fs::path& root, Input& input) {
+  std::error_code ignored;
+  std::string name = entry.path().lexically_relative(root).generic_string();
+  if (entry.is_symlink(ignored) && leads_outside(entry.path(), root)) {
+    input.problems.push_back(
+        {input.label, name, "", std::nullopt, "a link that leads out of the folder; not followed"});
+    return;
+  }
+  Member member;
+  member.name = std::move(name);
+  member.size = entry.file_size(ignored);
+  input.members.push_back(std::move(member));
+}
+
 void open_folder(Input& input) {
   input.kind = InputKind::folder;
   fs::path root = fs::canonical(site_of(input.path));
   input.path = root.string();
   std::error_code error;
-  fs::recursive_directory_iterator walk(root, fs::directory_options::none, error);
+  std::vector<fs::path> links;
+  fs::recursive_directory_iterator walk(root, fs::directory_options::skip_permission_denied, error);
   for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
     const fs::directory_entry& entry = *walk;
     std::error_code ignored;
-    bool link = entry.is_symlink(ignored);
-    if (!entry.is_regular_file(ignored)) continue;
-    std::string name = entry.path().lexically_relative(root).generic_string();
-    if (link && leads_outside(entry.path(), root)) {
-      input.problems.push_back({input.label, name, "", std::nullopt,
-                                "a link that leads out of the folder; not followed"});
-      continue;
+    if (entry.is_regular_file(ignored)) {
+      add_file(entry, root, input);
+    } else if (entry.is_directory(ignored) && entry.is_symlink(ignored)) {
+      links.push_back(entry.path());
+    } else if (entry.is_directory(ignored) && ::access(entry.path().c_str(), R_OK | X_OK) != 0) {
+      input.problems.push_back({input.label, entry.path().lexically_relative(root).generic_string(),
+                                "", std::nullopt, "permission denied"});
     }
-    Member member;
-    member.name = std::move(name);
-    member.size = entry.file_size(ignored);
-    input.members.push_back(std::move(member));
   }
   if (error) {
     input.problems.push_back({input.label, "", "", std::nullopt, error.message()});
   }
+  add_linked_folders(root, links, input);
   std::sort(input.members.begin(), input.members.end(),
             [](const Member& a, const Member& b) { return a.name < b.name; });
+  auto wheels = std::count_if(input.members.begin(), input.members.end(),
+                              [](const Member& member) { return member.name.ends_with(".whl"); });
+  bool only_wheels = wheels != 0 && std::none_of(input.members.begin(), input.members.end(),
+                                                 [](const Member& member) {
+                                                   return is_library_name(member.name);
+                                                 });
+  if (only_wheels) {
+    input.problems.push_back(
+        {input.label, "", "", std::nullopt,
+         fmt::format("holds {} wheels and no libraries: name the wheels", wheels)});
+  }
+}
+
+// A zip archive whatever its name: wheels are sometimes renamed.
+bool is_archive(const std::string& path) {
+  try {
+    RandomFile file(path);
+    return file.size() >= 4 && file.read(0, 4, "file") == std::vector<std::uint8_t>{'P', 'K', 3, 4};
+  } catch (const Unreadable&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -109,7 +170,7 @@ Input open_input(const std::string& path, bool target) {
   }
   if (fs::is_directory(status)) {
     open_folder(input);
-  } else if (has_suffix(path, {".whl", ".zip"})) {
+  } else if (has_suffix(path, {".whl", ".zip"}) || is_archive(path)) {
     open_wheel(input);
   } else if (has_suffix(path, {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".conda"})) {
     throw WrongUsage(fmt::format(

@@ -56,8 +56,7 @@ std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const Expo
     return 0;
   };
   if (rule.kind == "python") {
-    std::uint32_t bit = exact(scene.python);
-    return bit ? bit : ~0u;
+    return exact(scene.python);  // 0: no table for this release
   }
   for (const std::string& package : rule.pip) {
     auto declared = scene.declared.find(package);
@@ -84,7 +83,13 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
   if (wanted.version && !wanted.version->file.empty()) {
     bool named = std::find(object.names.begin(), object.names.end(), wanted.version->file) !=
                  object.names.end();
-    return named ? Owns::yes : Owns::no;
+    if (!named) return Owns::no;
+    // The tables of plain system libraries are complete: a name that they lack is not taken on
+    // trust.
+    const LibraryRule* rule =
+        object.library == none ? nullptr : &scene.rules->libraries[object.library];
+    const ExportTable* table = rule && rule->plain ? export_table(rule->exports) : nullptr;
+    return table && !table->names.contains(wanted.name.text) ? Owns::maybe : Owns::yes;
   }
   if (object.library == none) {
     return wanted.family.empty() ? Owns::maybe : Owns::no;
@@ -94,6 +99,7 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
     auto found = table->names.find(wanted.name.text);
     if (found == table->names.end()) return Owns::no;
     std::uint32_t columns = columns_of(scene, rule, *table);
+    if (columns == 0) return Owns::maybe;
     if (found->second & columns) return Owns::yes;
     return columns == ~0u ? Owns::maybe : Owns::no;
   }
@@ -132,7 +138,7 @@ class Binder {
       Symbol symbol = table.at(i);
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
       bool looked_up = symbol.section == SHN_UNDEF && symbol.binding != STB_LOCAL &&
-                       symbol.visibility == STV_DEFAULT;
+                       symbol.visibility != STV_HIDDEN && symbol.visibility != STV_INTERNAL;
       if (looked_up) bind_symbol(index, load, symbol, i, versions);
     }
   }

@@ -43,6 +43,18 @@ const PackageFacts* importable(const Scene& scene, const ImportRule& rule) {
   return &unknown;
 }
 
+// The loadable files of the targets, in path order.
+std::vector<std::size_t> target_files(const Scene& scene) {
+  std::vector<std::size_t> files;
+  for (const auto& [path, index] : scene.by_path) {
+    if (scene.files[index].target && loadable(*scene.files[index].facts)) files.push_back(index);
+  }
+  std::sort(files.begin(), files.end(), [&](std::size_t a, std::size_t b) {
+    return scene.files[a].facts->path < scene.files[b].facts->path;
+  });
+  return files;
+}
+
 class Linker {
  public:
   Linker(const Scene& scene, const LinkOptions& options)
@@ -50,7 +62,23 @@ class Linker {
 
   Links run() {
     Links links;
-    for (std::size_t file : find_roots(scene_)) links.roots.push_back(link_root(file));
+    std::set<std::size_t> reached;
+    auto add = [&](std::size_t file) {
+      links.roots.push_back(link_root(file));
+      for (const PlannedObject& object : links.roots.back().link.plan.objects) {
+        reached.insert(object.file);
+      }
+    };
+    for (std::size_t file : find_roots(scene_)) add(file);
+    // Files that need only each other, and those that a namesake stands in for, are in no plan yet.
+    std::vector<std::size_t> rest = target_files(scene_);
+    for (std::size_t file : rest) {
+      if (!reached.contains(file)) add(file);
+    }
+    std::sort(links.roots.begin(), links.roots.end(),
+              [&](const LinkedRoot& a, const LinkedRoot& b) {
+                return scene_.files[a.file].facts->path < scene_.files[b.file].facts->path;
+              });
     links.imports = std::move(imports_);
     return links;
   }
@@ -71,11 +99,12 @@ class Linker {
   }
 
   // The process after the imports, made once per list of imports.
-  const Link& after_imports(const std::vector<const ImportRule*>& rules, const std::string& key) {
+  const Link& after_imports(const std::vector<const ImportRule*>& rules, std::uint16_t machine,
+                            const std::string& key) {
     auto known = imports_.find(key);
     if (known != imports_.end()) return known->second;
     Link link;
-    link.plan = start_process(scene_);
+    link.plan = start_process(scene_, machine);
     for (const ImportRule* rule : rules) {
       import_module(scene_, link.plan, *rule, importable(scene_, *rule)->version);
     }
@@ -98,7 +127,9 @@ class Linker {
     out.file = file;
     out.module = is_module(*scene_.files[file].facts);
     for (const ImportRule* rule : rules) out.imports.push_back(rule->module);
-    const Link& before = after_imports(rules, fmt::format("{}", fmt::join(out.imports, ",")));
+    std::uint16_t machine = scene_.files[file].facts->elf.machine;
+    out.before = fmt::format("{}:{}", machine, fmt::join(out.imports, ","));
+    const Link& before = after_imports(rules, machine, out.before);
     out.link.root_file = file;
     out.link.plan = before.plan;
     std::size_t load = open_file(scene_, out.link.plan, file, false, "");
@@ -136,25 +167,20 @@ class Linker {
 }  // namespace
 
 std::vector<std::size_t> find_roots(const Scene& scene) {
+  std::vector<std::size_t> files = target_files(scene);
   std::set<std::string_view> needed;
-  for (const SceneFile& file : scene.files) {
-    if (!file.target || !loadable(*file.facts)) continue;
-    for (const std::string& name : file.facts->elf.needed) needed.insert(base_name(name));
+  for (std::size_t index : files) {
+    for (const std::string& name : scene.files[index].facts->elf.needed) {
+      needed.insert(base_name(name));
+    }
   }
-  std::vector<std::size_t> roots;
-  for (const auto& [path, index] : scene.by_path) {
-    const SceneFile& file = scene.files[index];
-    if (!file.target || !loadable(*file.facts)) continue;
-    const ElfFacts& elf = file.facts->elf;
-    if (elf.machine != scene.machine) continue;
-    bool is_needed =
-        needed.contains(base_name(path)) || (!elf.soname.empty() && needed.contains(elf.soname));
-    if (!is_needed || is_module(*file.facts)) roots.push_back(index);
-  }
-  std::sort(roots.begin(), roots.end(), [&](std::size_t a, std::size_t b) {
-    return scene.files[a].facts->path < scene.files[b].facts->path;
+  std::erase_if(files, [&](std::size_t index) {
+    const FileFacts& facts = *scene.files[index].facts;
+    bool is_needed = needed.contains(base_name(facts.path)) ||
+                     (!facts.elf.soname.empty() && needed.contains(facts.elf.soname));
+    return is_needed && !is_module(facts);
   });
-  return roots;
+  return files;
 }
 
 Links link_scene(const Scene& scene, const LinkOptions& options) {
@@ -162,6 +188,12 @@ Links link_scene(const Scene& scene, const LinkOptions& options) {
     bool known = std::any_of(scene.rules->imports.begin(), scene.rules->imports.end(),
                              [&](const ImportRule& rule) { return rule.module == name; });
     if (!known) throw WrongUsage(fmt::format("--import {}: what it loads is not known", name));
+    bool present = std::any_of(
+        scene.rules->imports.begin(), scene.rules->imports.end(),
+        [&](const ImportRule& rule) { return rule.module == name && importable(scene, rule); });
+    if (!present) {
+      throw WrongUsage(fmt::format("--import {}: it is not among the inputs; add --with", name));
+    }
   }
   return Linker(scene, options).run();
 }

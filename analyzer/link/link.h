@@ -21,6 +21,7 @@ struct LinkedRoot {
   std::size_t file = none;
   bool module = false;
   std::vector<std::string> imports;  ///< names of import rules played first
+  std::string before;                ///< key into Links::imports
   std::string
       only_after;  ///< an import that it does not need by name, but that loads what it lacks
   Link link;
@@ -29,7 +30,7 @@ struct LinkedRoot {
 
 struct Links {
   std::vector<LinkedRoot> roots;        ///< in path order
-  std::map<std::string, Link> imports;  ///< by the import list joined with ',': those loads alone
+  std::map<std::string, Link> imports;  ///< by machine and import list: those loads alone
 };
 
 /// Roots: extension modules, and shared objects that nothing in the targets needs.

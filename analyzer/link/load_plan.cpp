@@ -40,9 +40,9 @@ struct Search {
       const FileFacts& facts = *scene.files[file->second].facts;
       // A wrong class or machine is passed over; anything else of that name ends the search, good
       // or not (glibc open_verify).
-      bool skipped = facts.kind == FileKind::other_class || facts.kind == FileKind::other_machine ||
-                     (facts.kind == FileKind::elf && scene.machine != 0 && !facts.problem &&
-                      facts.elf.machine != scene.machine);
+      bool skipped =
+          facts.kind == FileKind::other_class || facts.kind == FileKind::other_machine ||
+          (facts.kind == FileKind::elf && !facts.problem && facts.elf.machine != plan.machine);
       if (!skipped) return Hit{file->second, none, how, path};
     }
     if (auto assumed = scene.assumed_paths.find(path); assumed != scene.assumed_paths.end()) {
@@ -276,8 +276,9 @@ std::size_t loaded_as(const Scene& scene, const LoadPlan& plan, std::string_view
   return none;
 }
 
-LoadPlan start_process(const Scene& scene) {
+LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
   LoadPlan plan;
+  plan.machine = machine;
   PlannedObject interpreter;
   interpreter.name = "python" + scene.python;
   std::string plain = scene.python;
@@ -291,7 +292,7 @@ LoadPlan start_process(const Scene& scene) {
   plan.objects.push_back(interpreter);
   plan.global_scope = {0};
   constexpr std::uint16_t aarch64 = 183;  // EM_AARCH64
-  const char* loader = scene.machine == aarch64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+  const char* loader = machine == aarch64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
   for (const char* name : {"libm.so.6", "libc.so.6", loader}) {
     plan.global_scope.push_back(plan.objects.size());
     PlannedObject system;

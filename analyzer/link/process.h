@@ -21,8 +21,8 @@ struct LinkContext {
   const VersionNames& versions_of(std::size_t file);
 };
 
-/// The interpreter and the libraries that every interpreter loads.
-LoadPlan start_process(const Scene& scene);
+/// The interpreter and the libraries that every interpreter loads, for a machine (EM_*).
+LoadPlan start_process(const Scene& scene, std::uint16_t machine = 62);
 
 /// One dlopen of a file of the scene: maps it and its DT_NEEDED closure, breadth first, in glibc's
 /// search order. What is found nowhere is kept as an absent object and the load goes on, so that

@@ -158,7 +158,17 @@ std::string python_of_suffix(std::string_view path) {
   return fmt::format("3.{}", minor);
 }
 
+// "3.12" or "3.13t".
+bool is_python_release(std::string_view text) {
+  if (text.ends_with('t')) text.remove_suffix(1);
+  return text.starts_with("3.") && text.size() > 2 && text.size() < 6 &&
+         text.substr(2).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void choose_python(Scene& scene, const std::string& wanted) {
+  if (!wanted.empty() && !is_python_release(wanted)) {
+    throw WrongUsage(fmt::format("--python {}: not of the form 3.12 or 3.13t", wanted));
+  }
   if (!wanted.empty()) {
     scene.python = wanted;
     scene.python_reason = "--python";
@@ -300,12 +310,6 @@ Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rule
   add_names(scene);
   add_assumed_paths(scene);
   choose_python(scene, python);
-  for (const SceneFile& file : scene.files) {
-    if (file.target && file.facts->kind == FileKind::elf && !file.facts->problem) {
-      scene.machine = file.facts->elf.machine;
-      break;
-    }
-  }
   return scene;
 }
 

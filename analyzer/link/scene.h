@@ -48,7 +48,6 @@ struct Scene {
   std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries
   std::string python;                  ///< "3.12", "3.13t"; the interpreter of the scenario
   std::string python_reason;           ///< how it was chosen
-  std::uint16_t machine = 0;           ///< EM_* of the targets
   std::vector<std::string> conflicts;  ///< installed paths that two inputs own
 };
 

@@ -10,7 +10,7 @@
 namespace wheelvet {
 namespace {
 
-constexpr std::size_t most_symbols = 12, most_evidence = 8, most_objects = 6;
+constexpr std::size_t most_problems = 20, most_symbols = 12, most_evidence = 8, most_objects = 6;
 
 struct Writer {
   const Report& report;
@@ -197,7 +197,13 @@ std::string render_text(const Report& report, const TextOptions& options) {
   if (options.verbosity > 0) writer.roots();
   writer.assumptions();
   writer.out += fmt::format("  {:<10}{}\n", "scope", fmt::join(report.scope, "; "));
+  std::size_t problems = 0;
   for (const Problem& problem : report.problems) {
+    if (options.verbosity < 1 && problems++ == most_problems) {
+      writer.out += fmt::format("  ... and {} more problems (-v shows all)\n",
+                                report.problems.size() - most_problems);
+      break;
+    }
     writer.out += fmt::format("  {} {}\n", writer.style.red("problem  "), to_line(problem));
   }
   if (options.verbosity > 0) writer.plans();

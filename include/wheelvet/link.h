@@ -55,6 +55,7 @@ struct LoadPlan {
   std::vector<PlannedObject> objects;
   std::vector<Load> loads;
   std::vector<std::size_t> global_scope;
+  std::uint16_t machine = 62;  ///< EM_* of the process; EM_X86_64
 };
 
 /// What became of one import. See the contract: an owner that cannot be told is never "missing".

@@ -138,6 +138,41 @@ def test_a_link_out_of_a_folder_is_not_followed():
     assert code == 3 and "leads out" in parsed["problems"][0]["reason"], parsed["problems"]
 
 
+def test_options_may_stand_before_the_target():
+    code, parsed = report("--with", FITTING, "--import", "torch", SGL)
+    assert code == 0 and [each["role"] for each in parsed["inputs"]] == ["target", "provider"]
+
+
+def test_a_question_that_cannot_be_asked_is_wrong_usage():
+    assert run("check", SGL, "--python", "9").returncode == 2
+    assert run("check", SGL, "--import", "torch").returncode == 2
+
+
+def test_a_wheel_is_known_by_its_bytes_and_a_folder_of_wheels_is_no_verdict():
+    renamed = made("renamed", pathlib.Path(SGL).read_bytes())
+    assert report(renamed, "--with", FITTING)[0] == 0
+    folder = WORK / "wheels"
+    folder.mkdir()
+    (folder / "a-1-py3-none-any.whl").write_bytes(b"PK")
+    code, parsed = report(folder)
+    assert code == 3 and "name the wheels" in parsed["problems"][0]["reason"]
+
+
+def test_a_single_file_that_is_no_object_is_an_error():
+    assert report(made("notes.txt", b"hello\n"))[0] == 1
+
+
+def test_a_link_to_a_folder_inside_gives_its_files_a_second_name():
+    folder = WORK / "linked"
+    (folder / "real").mkdir(parents=True)
+    (folder / "real" / "m.so").write_bytes(b"text\n")
+    (folder / "lib").symlink_to("real")
+    (folder / "real" / "loop").symlink_to("..")
+    _, parsed = report(folder)
+    objects = [name for finding in parsed["findings"] for name in finding["objects"]]
+    assert sorted(objects) == ["lib/m.so", "real/m.so"], objects
+
+
 def test_documents_of_the_program():
     assert "SYM-001" in run("rules").stdout
     assert "Fix:" in run("rules", "SYM-001").stdout
