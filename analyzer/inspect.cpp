@@ -31,6 +31,7 @@ bool wanted(const InspectOptions& options, const InspectedSymbol& symbol) {
 void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFile& out) {
   VersionNames versions(elf);
   for (std::size_t i = 1; i < elf.symbols.count; ++i) {
+    elf.symbols.expect(i + 16);
     Symbol symbol = elf.symbols.at(i);
     if (symbol.binding == STB_LOCAL || symbol.name.empty()) continue;
     bool import = symbol.section == SHN_UNDEF;
@@ -45,7 +46,7 @@ void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFi
     if (!(import ? options.imports : options.exports)) continue;
     InspectedSymbol shown;
     shown.symbol = symbol.name;
-    shown.readable = options.mangled ? shown.symbol : demangled(symbol.name);
+    if (!options.mangled) shown.readable = demangled(symbol.name);
     shown.weak = symbol.binding == STB_WEAK;
     shown.needed = needed;
     if (std::optional<WantedVersion> version = versions.of(symbol.version)) {

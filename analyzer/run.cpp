@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <chrono>
+#include <future>
 
 #include "checks/checks.h"
 #include "checks/explain.h"
@@ -40,9 +41,10 @@ Report check(const Request& request) {
   Clock clock(stats);
   std::vector<Input> inputs = open_inputs(request);
   clock.lap("open");
+  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
   Facts facts = read_facts(inputs, {request.jobs, request.progress});
   clock.lap("facts");
-  Rules rules = load_rules();
+  Rules rules = loaded.get();
   Scene scene = set_scene(inputs, facts, rules, request.python);
   clock.lap("scene");
   Links links = link_scene(scene, {false, request.imports});

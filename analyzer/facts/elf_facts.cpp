@@ -459,6 +459,21 @@ std::string_view SymbolTable::name(std::size_t index) const {
   return reinterpret_cast<const char*>(strings.data() + offset);
 }
 
+bool SymbolTable::undefined(std::size_t index) const {
+  std::uint16_t section;
+  std::memcpy(&section, symbols.data() + index * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_shndx),
+              sizeof section);
+  return section == SHN_UNDEF;
+}
+
+void SymbolTable::expect(std::size_t index) const {
+  if (index >= count) return;
+  std::uint32_t offset;
+  std::memcpy(&offset, symbols.data() + index * sizeof(Elf64_Sym), sizeof offset);
+  __builtin_prefetch(strings.data() + offset);
+  __builtin_prefetch(strings.data() + std::min<std::size_t>(offset + 64, strings.size() - 1));
+}
+
 Symbol SymbolTable::at(std::size_t index) const {
   auto entry = load<Elf64_Sym>(symbols, index * sizeof(Elf64_Sym), "symbol");
   Symbol symbol;

@@ -134,11 +134,11 @@ class Binder {
     const VersionNames& versions = context_.versions_of(object.file);
     const SymbolTable& table = elf->symbols;
     for (std::size_t i = 1; i < table.count; ++i) {
-      if (table.relocations[i] == used_by_none) continue;
+      if (table.relocations[i] == used_by_none || !table.undefined(i)) continue;
       Symbol symbol = table.at(i);
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
-      bool looked_up = symbol.section == SHN_UNDEF && symbol.binding != STB_LOCAL &&
-                       symbol.visibility != STV_HIDDEN && symbol.visibility != STV_INTERNAL;
+      bool looked_up = symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
+                       symbol.visibility != STV_INTERNAL;
       if (looked_up) bind_symbol(index, load, symbol, i, versions);
     }
   }

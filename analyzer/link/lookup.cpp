@@ -100,7 +100,7 @@ std::optional<std::size_t> walk_sysv(const ElfFacts& elf, Match& match) {
   const std::vector<std::uint8_t>& table = elf.symbols.sysv_hash;
   std::uint32_t buckets = word(table, 0), chains = word(table, 4);
   if (buckets == 0) return std::nullopt;
-  std::uint32_t index = word(table, 8 + std::uint64_t{match.name.sysv_hash % buckets} * 4);
+  std::uint32_t index = word(table, 8 + std::uint64_t{sysv_hash(match.name.text) % buckets} * 4);
   // A chain longer than the table is a cycle; the loader would not come back.
   for (std::uint32_t steps = 0; index != 0 && index < elf.symbols.count && steps <= chains;
        ++steps) {
@@ -146,10 +146,7 @@ std::string_view VersionNames::name(std::uint16_t index) const {
 }
 
 LookupName::LookupName(std::string_view name, bool plt)
-    : text(name),
-      gnu_hash(wheelvet::gnu_hash(name)),
-      sysv_hash(wheelvet::sysv_hash(name)),
-      plt_only(plt) {}
+    : text(name), gnu_hash(wheelvet::gnu_hash(name)), plt_only(plt) {}
 
 std::optional<std::size_t> find_definition(const ElfFacts& elf, const VersionNames& versions,
                                            const LookupName& name,

@@ -37,7 +37,6 @@ class VersionNames {
 struct LookupName {
   std::string_view text;
   std::uint32_t gnu_hash = 0;
-  std::uint32_t sysv_hash = 0;
   bool plt_only = false;  ///< every relocation that refers to it is of the loader's PLT class
 
   explicit LookupName(std::string_view name, bool plt = false);

@@ -127,6 +127,8 @@ class Finder {
   void search(std::size_t file, const FileFacts& facts) {
     const SymbolTable& table = facts.elf.symbols;
     for (std::size_t i = 1; i < table.count; ++i) {
+      table.expect(i + 16);
+      if (table.undefined(i)) continue;
       std::string_view name = table.name(i);
       bool mangled = name.starts_with("_Z");
       if (!mangled) {

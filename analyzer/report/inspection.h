@@ -18,7 +18,9 @@ struct InspectOptions {
 };
 
 struct InspectedSymbol {
-  std::string symbol, readable, version, library;  ///< library: file of an import's version need
+  std::string symbol, version;
+  std::string readable;  ///< demangled; empty when that was not asked for
+  std::string library;   ///< file of an import's version need
   bool weak = false;
   bool needed = false;  ///< imports: some relocation refers to it
 };

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "report/inspection.h"
 #include "report/printable.h"
 #include "report/style.h"
@@ -18,12 +20,14 @@ void line(std::string& out, std::string_view label, const std::string& text) {
 }
 
 void add_symbol(std::string& out, const InspectedSymbol& symbol) {
-  std::string version = symbol.version.empty() ? "" : "@" + printable(symbol.version);
-  std::string library = symbol.library.empty() ? "" : "  " + printable(symbol.library);
-  out += fmt::format("    {}{}{}{}\n", printable(symbol.symbol), version, library,
-                     symbol.weak ? "  weak" : "");
-  if (symbol.readable != symbol.symbol)
-    out += fmt::format("        {}\n", printable(symbol.readable));
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "    {}{}{}", printable(symbol.symbol), symbol.version.empty() ? "" : "@",
+                 printable(symbol.version));
+  if (!symbol.library.empty()) fmt::format_to(to, "  {}", printable(symbol.library));
+  out += symbol.weak ? "  weak\n" : "\n";
+  if (!symbol.readable.empty() && symbol.readable != symbol.symbol) {
+    fmt::format_to(to, "        {}\n", printable(symbol.readable));
+  }
 }
 
 std::string flags_of(const InspectedFile& file) {

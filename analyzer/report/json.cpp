@@ -114,7 +114,7 @@ Json of(const ReportPlan& plan) {
 
 Json of(const InspectedSymbol& symbol) {
   return {{"symbol", text(symbol.symbol)},
-          {"demangled", text(symbol.readable)},
+          {"demangled", text(symbol.readable.empty() ? symbol.symbol : symbol.readable)},
           {"version", text(symbol.version)},
           {"library", text(symbol.library)},
           {"weak", symbol.weak},

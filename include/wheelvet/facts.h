@@ -49,6 +49,10 @@ struct SymbolTable {
 
   Symbol at(std::size_t index) const;
   std::string_view name(std::size_t index) const;
+  bool undefined(std::size_t index) const;  ///< st_shndx is SHN_UNDEF
+  /// Tells the processor that this name will be read soon. Names lie scattered over megabytes: a
+  /// walk over all symbols is a walk from one cache miss to the next without it.
+  void expect(std::size_t index) const;
 };
 
 /// A version that the file wants of a library (Elf64_Vernaux).
