@@ -65,6 +65,16 @@ bool expects_host(const Run& run, const Missing& missing, const std::vector<Rese
   });
 }
 
+// One missing name with who wants it and what resembles it.
+void add_symbol(const Missing& missing, const std::vector<Resemblance>& near, Finding& finding) {
+  SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
+  evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
+  for (const Resemblance& each : near) evidence.near_misses.push_back(each.near_miss);
+  finding.symbols.push_back(std::move(evidence));
+  for (const std::string& object : missing.objects) add_once(finding.objects, object);
+  for (const std::string& root : missing.roots) add_once(finding.roots, root);
+}
+
 void host_finding(const Missing& missing, const std::string& importer,
                   const std::vector<Resemblance>& near, FindingSet& found) {
   Finding& finding = found.at(importer, "SYM-002", Severity::note);
@@ -72,12 +82,7 @@ void host_finding(const Missing& missing, const std::string& importer,
   finding.cause =
       "they import symbols of a library that they do not name in DT_NEEDED, as plugins do";
   finding.fix = "none, where the package opens that library first with RTLD_GLOBAL";
-  SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
-  evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
-  for (const Resemblance& each : near) evidence.near_misses.push_back(each.near_miss);
-  finding.symbols.push_back(std::move(evidence));
-  for (const std::string& object : missing.objects) add_once(finding.objects, object);
-  for (const std::string& root : missing.roots) add_once(finding.roots, root);
+  add_symbol(missing, near, finding);
 }
 
 // What the reader is told about one group of missing names.
@@ -157,12 +162,7 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
     Finding& finding =
         found.at(importer + "\n" + provider, string_abi ? "ABI-001" : "SYM-001", Severity::error);
     groups[&finding] = {provider, string_abi};
-    SymbolEvidence evidence{missing.symbol, demangled(missing.symbol), missing.version, {}, {}};
-    evidence.wanted_by.assign(missing.objects.begin(), missing.objects.end());
-    for (const Resemblance& each : near) evidence.near_misses.push_back(each.near_miss);
-    finding.symbols.push_back(std::move(evidence));
-    for (const std::string& object : missing.objects) add_once(finding.objects, object);
-    for (const std::string& root : missing.roots) add_once(finding.roots, root);
+    add_symbol(missing, near, finding);
   }
   for (const auto& [finding, group] : groups) explain(run, *finding, group.first, group.second);
   return found.take();
