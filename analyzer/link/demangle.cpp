@@ -44,7 +44,7 @@ class Arena {
 
  private:
   void* take(std::size_t size) {
-    size = (size + 15) & ~std::size_t{15};
+    size = (std::max<std::size_t>(size, 1) + 15) & ~std::size_t{15};  // never a null pointer
     if (used_ + size > max_arena) throw OverLimit{};
     if (left_ < size) {
       std::size_t block = std::max<std::size_t>(size, 16u << 10);

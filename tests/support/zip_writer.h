@@ -92,7 +92,7 @@ inline Buffer extra_field(std::uint16_t id, const Buffer& content) {
   return out + content;
 }
 
-inline Buffer zip64_extra(std::vector<std::uint64_t> values) {
+inline Buffer zip64_extra(const std::vector<std::uint64_t>& values) {
   Buffer content;
   for (std::uint64_t value : values) put(content, value);
   return extra_field(1, content);
