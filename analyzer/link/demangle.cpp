@@ -40,11 +40,16 @@ class Arena {
   T* makeNode(Args&&... args) {
     return new (take(sizeof(T))) T(std::forward<Args>(args)...);
   }
-  void* allocateNodeArray(std::size_t count) { return take(sizeof(Node*) * count); }
+  // On some malformed lambda types the parser asks for a list that ends before it begins: a count
+  // near 2^64, which must not be multiplied.
+  void* allocateNodeArray(std::size_t count) {
+    if (count > max_arena / sizeof(Node*)) throw OverLimit{};
+    return take(sizeof(Node*) * std::max<std::size_t>(count, 1));
+  }
 
  private:
   void* take(std::size_t size) {
-    size = (std::max<std::size_t>(size, 1) + 15) & ~std::size_t{15};  // never a null pointer
+    size = (size + 15) & ~std::size_t{15};
     if (used_ + size > max_arena) throw OverLimit{};
     if (left_ < size) {
       std::size_t block = std::max<std::size_t>(size, 16u << 10);
