@@ -13,6 +13,14 @@ namespace {
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
+// True for an error all of whose roots are of some kind; an error without roots concerns
+// everything.
+template <class Kind>
+bool error_only_for(const Finding& finding, Kind&& kind) {
+  return finding.severity == Severity::error && !finding.roots.empty() &&
+         std::all_of(finding.roots.begin(), finding.roots.end(), kind);
+}
+
 std::string group_by_rule(const Run& run, const RootView& view) {
   std::size_t package = run.scene.files[view.root->file].package;
   if (package == none) return {};
@@ -83,9 +91,8 @@ void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<s
     if (!group.empty() && !failing.contains(path)) served.insert(group);
   }
   for (Finding& finding : findings) {
-    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
-                   std::all_of(finding.roots.begin(), finding.roots.end(),
-                               [&](const auto& root) { return served.contains(group_of[root]); });
+    bool excused = error_only_for(
+        finding, [&](const std::string& root) { return served.contains(group_of[root]); });
     if (!excused) continue;
     finding.severity = Severity::note;
     finding.alternative = true;
@@ -112,9 +119,8 @@ void excuse_other_interpreters(const Run& run, const std::vector<RootView>& root
     }
   }
   for (Finding& finding : findings) {
-    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
-                   std::all_of(finding.roots.begin(), finding.roots.end(),
-                               [&](const auto& root) { return others.contains(root); });
+    bool excused =
+        error_only_for(finding, [&](const std::string& root) { return others.contains(root); });
     if (!excused) continue;
     finding.severity = Severity::note;
     finding.alternative = true;
@@ -141,9 +147,8 @@ void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
     }
   }
   for (Finding& finding : findings) {
-    bool excused = finding.severity == Severity::error && !finding.roots.empty() &&
-                   std::all_of(finding.roots.begin(), finding.roots.end(),
-                               [&](const auto& root) { return unopened.contains(root); });
+    bool excused =
+        error_only_for(finding, [&](const std::string& root) { return unopened.contains(root); });
     if (!excused) continue;
     finding.severity = Severity::warning;
     finding.unopened = true;
