@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <chrono>
+#include <filesystem>
 #include <future>
 
 #include "checks/checks.h"
@@ -9,6 +10,9 @@
 #include "input/open_inputs.h"
 #include "link/link.h"
 #include "link/scene.h"
+#include "machine/environment.h"
+#include "machine/find_machine.h"
+#include "machine/read_machine.h"
 
 namespace wheelvet {
 namespace {
@@ -27,11 +31,51 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::vector<Input> open_inputs(const Request& request) {
+// The folders of an environment, which is the target itself when nothing else is.
+void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
+  std::string prefix = request.environment;
+  if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
+  Environment environment = find_environment(machine.root, prefix);
+  machine.interpreter = environment.interpreter;
+  machine.site = environment.site;
+  machine.python = environment.python;
+  bool target = request.targets.empty();
+  auto open = [&](const std::string& folder, bool is_target) {
+    std::string mount = folder == environment.site ? std::string() : folder;
+    inputs.push_back(open_root(machine.root, folder, mount, is_target));
+    if (mount.empty()) inputs.back().label = request.environment;
+  };
+  for (const std::string& folder : environment.roots) open(folder, target);
+  for (const std::string& folder : environment.packages) open(folder, target);
+  if (!environment.extensions.empty()) open(environment.extensions, false);
+  std::vector<Problem>& problems = inputs.back().problems;
+  problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
+}
+
+std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   std::vector<Input> inputs;
   for (const std::string& path : request.targets) inputs.push_back(open_input(path, true));
   for (const std::string& path : request.providers) inputs.push_back(open_input(path, false));
+  if (!request.environment.empty()) open_environment(request, machine, inputs);
+  // A folder beside the machine's own files lies somewhere on it.
+  for (Input& input : inputs) {
+    bool placed = machine.given && machine.root.empty() && machine.site.empty();
+    if (input.kind != InputKind::folder || !placed) continue;
+    input.location = input.path;
+    machine.site = input.path;
+  }
   return inputs;
+}
+
+// The machine's own files, as one more input.
+void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
+  if (!machine.given) return;
+  InputFacts files = read_machine(machine, inputs, facts);
+  Input& input = inputs.emplace_back();
+  input.kind = InputKind::machine;
+  input.label = machine.root.empty() ? "this machine" : machine.root;
+  files.input = inputs.size() - 1;
+  facts.inputs.push_back(std::move(files));
 }
 
 }  // namespace
@@ -39,15 +83,22 @@ std::vector<Input> open_inputs(const Request& request) {
 Report check(const Request& request) {
   Stats stats;
   Clock clock(stats);
-  std::vector<Input> inputs = open_inputs(request);
+  Machine machine;
+  bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
+  if (on_machine) machine = find_machine(request.sysroot);
+  machine.strict = request.host;
+  std::vector<Input> inputs = open_inputs(request, machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
   Facts facts = read_facts(inputs, {request.jobs, request.progress});
   clock.lap("facts");
+  add_machine(machine, inputs, facts);
+  clock.lap("machine");
   Rules rules = loaded.get();
-  Scene scene = set_scene(inputs, facts, rules, request.python);
+  Scene scene = set_scene(inputs, facts, rules, machine, request.python);
+  scene.exact = request.alone;
   clock.lap("scene");
-  Links links = link_scene(scene, {false, request.imports});
+  Links links = link_scene(scene, {false, request.imports, request.alone});
   clock.lap("link");
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);

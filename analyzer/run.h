@@ -13,7 +13,11 @@ namespace wheelvet {
 struct Request {
   std::vector<std::string> targets;
   std::vector<std::string> providers;
-  std::string python;                ///< "3.12"; empty to choose from tags
+  std::string environment;  ///< prefix of an environment that the targets are laid over
+  std::string sysroot;      ///< judge for the machine whose root this folder is; empty for none
+  bool host = false;        ///< this machine's own libraries have to do, the driver's too
+  bool alone = false;       ///< nothing is imported or opened first but `imports`
+  std::string python;       ///< "3.12"; empty to choose from tags
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
   bool with_plans = false;           ///< keep the load plans in the report

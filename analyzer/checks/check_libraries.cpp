@@ -75,20 +75,15 @@ void unusable_file(const Run& run, const RootView& view, const PlannedObject& ob
   add_search(view, object, finding);
 }
 
-// dlopen refuses executables and objects marked against it (glibc elf/dl-load.c, dl-open.c).
-void not_for_dlopen(const Run& run, const RootView& view, const PlannedObject& object,
-                    FindingSet& found) {
-  const ElfFacts* elf = elf_of(run.scene, object);
-  if (!elf) return;
-  bool executable = elf->type == ET_EXEC || (elf->flags_1 & DF_1_PIE) != 0;
-  bool refused = (elf->flags_1 & DF_1_NOOPEN) != 0 && object.found == Found::root;
-  if (!executable && !refused) return;
+// Objects that are found and that the loader does not take.
+void refused_object(const RootView& view, const Refusal& refusal, FindingSet& found) {
+  const PlannedObject& object = view.object(refusal.object);
   Finding& finding = found.at(object.name, "FILE-003", Severity::error);
-  finding.title = fmt::format("{} is {}", object.name,
-                              executable ? "an executable, which cannot be opened as a library"
-                                         : "marked as not to be opened (DF_1_NOOPEN)");
-  finding.cause = "the loader refuses it";
-  finding.fix = "build it as a shared object";
+  finding.title = fmt::format("the loader refuses {}: {}", object.name, refusal.reason);
+  finding.cause = "the file is there and is an ELF object, but not one that it opens";
+  finding.fix = refusal.reason.find("stack") == std::string::npos
+                    ? "build it as a shared object for this loader"
+                    : "link it with -z noexecstack, or clear the flag with patchelf";
   add_search(view, object, finding);
 }
 
@@ -201,6 +196,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
   });
   for (const RootView& view : roots) {
     only_after(view, found);
+    for (const Refusal* refusal : view.refusals) refused_object(view, *refusal, found);
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
       built_for_musl(run, view, object, found);
@@ -211,7 +207,6 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
-        not_for_dlopen(run, view, object, found);
         opened_before(view, object, found);
         unreached_library(view, object, found);
       } else {

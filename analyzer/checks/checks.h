@@ -29,6 +29,7 @@ struct RootView {
   std::vector<std::size_t> objects;     ///< indices into root->link.plan.objects
   std::vector<const Binding*> unbound;  ///< missing and undecided imports of those objects
   std::vector<const VersionMismatch*> mismatches;
+  std::vector<const Refusal*> refusals;
 
   const PlannedObject& object(std::size_t index) const { return root->link.plan.objects[index]; }
 };

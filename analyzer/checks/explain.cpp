@@ -23,6 +23,8 @@ std::string_view kind_name(InputKind kind) {
       return "folder";
     case InputKind::file:
       return "file";
+    case InputKind::machine:
+      return "machine";
   }
   return "";
 }
@@ -34,6 +36,7 @@ std::string package_text(const PackageFacts& package) {
 void add_inputs(const Run& run, Report& report) {
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const Input& input = run.inputs[i];
+    if (input.kind == InputKind::machine) continue;
     ReportInput& out = report.inputs.emplace_back();
     out.label = input.label;
     out.kind = kind_name(input.kind);
@@ -89,6 +92,19 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
   out.assumed = view.root->link.assumed;
   for (const Binding* binding : view.unbound) {
     ++(binding->outcome == Outcome::missing ? out.missing : out.undecided);
+    if (binding->outcome != Outcome::missing) continue;
+    const ElfFacts* elf = elf_of(run.scene, view.object(binding->object));
+    std::string name(elf->symbols.name(binding->symbol));
+    if (!binding->version.empty()) name += "@" + binding->version;
+    add_once(out.missing_symbols, name);
+  }
+  for (std::size_t index : view.objects) {
+    const PlannedObject& object = view.object(index);
+    bool missing = object.found == Found::absent && object.file == none;
+    if (missing) add_once(out.missing_libraries, object.name);
+  }
+  for (const VersionMismatch* mismatch : view.mismatches) {
+    add_once(out.missing_versions, fmt::format("{} of {}", mismatch->version, mismatch->file));
   }
   bool unanswered = out.undecided != 0 || rests_on_unread(run, view);
   bool fails = false, fails_as_alternative = false;
@@ -146,7 +162,7 @@ void add_assumptions(const Run& run, const std::vector<RootView>& roots, Report&
     }
     // Every process has its interpreter, whether or not a DT_NEEDED leads to it.
     const PlannedObject& interpreter = view.object(0);
-    if (view.root->module) {
+    if (view.root->module && interpreter.file == none) {
       auto [place, fresh] = all.try_emplace(interpreter.name);
       if (fresh) place->second = assumption_of(run, interpreter);
       ++place->second.roots;
@@ -161,6 +177,14 @@ std::string_view found_text(Found found) {
       return "interpreter";
     case Found::root:
       return "opened by path";
+    case Found::preload:
+      return "LD_PRELOAD";
+    case Found::library_path:
+      return "LD_LIBRARY_PATH";
+    case Found::cache:
+      return "ld.so.cache";
+    case Found::built_in:
+      return "default folder";
     case Found::loaded:
       return "already loaded";
     case Found::rpath:
@@ -301,8 +325,10 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   add_inputs(run, report);
   std::vector<std::string> groups = alternative_groups(run, roots);
   excuse_other_interpreters(run, roots, findings);
-  excuse_alternatives(roots, groups, findings);
-  excuse_unopened(run, roots, groups, findings);
+  if (!run.scene.exact) {
+    excuse_alternatives(roots, groups, findings);
+    excuse_unopened(run, roots, groups, findings);
+  }
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   std::map<std::string, Undecided> undecided;

@@ -94,6 +94,9 @@ std::vector<RootView> view_roots(const Run& run) {
       for (const VersionMismatch& mismatch : link->mismatches) {
         if (objects.contains(mismatch.object)) view.mismatches.push_back(&mismatch);
       }
+      for (const Refusal& refusal : link->refusals) {
+        if (objects.contains(refusal.object)) view.refusals.push_back(&refusal);
+      }
     }
     views.push_back(std::move(view));
   }

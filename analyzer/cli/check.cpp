@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "report/render.h"
 #include "run.h"
+#include "wheelvet/problem.h"
 
 namespace wheelvet::cli {
 namespace {
@@ -28,6 +30,18 @@ int exit_code(const Report& report, const Options& options) {
   return 0;
 }
 
+// The environment asked for; without any target the one that is active.
+std::string environment_of(const Options& options) {
+  if (!options.environment.empty() || !options.targets.empty()) return options.environment;
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const char* prefix = std::getenv(name);
+    if (prefix && *prefix) return prefix;
+  }
+  throw WrongUsage(
+      "check: nothing to check: name a wheel, a folder or --env PREFIX, or activate an "
+      "environment");
+}
+
 }  // namespace
 
 int run_check(const Options& options) {
@@ -35,6 +49,10 @@ int run_check(const Options& options) {
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.environment = environment_of(options);
+  request.sysroot = options.sysroot;
+  request.host = options.host;
+  request.alone = options.alone;
   request.imports = options.imports;
   request.jobs = options.jobs;
   request.with_plans = options.plans || (options.verbose > 0 && options.format == "text");

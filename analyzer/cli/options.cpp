@@ -24,8 +24,9 @@ void add_output(CLI::App& app, Options& options) {
 
 void add_check(CLI::App& app, Options& options) {
   CLI::App* check = app.add_subcommand("check", "will every module load, and if not, why not");
-  check->add_option("TARGET", options.targets, "wheel, stub wheel, folder or shared object")
-      ->required()
+  check
+      ->add_option("TARGET", options.targets,
+                   "wheel, stub wheel, folder or shared object; none: the environment")
       ->type_name("");
   check
       ->add_option("--with", options.providers,
@@ -35,6 +36,18 @@ void add_check(CLI::App& app, Options& options) {
       ->allow_extra_args(false)
       ->take_all();
   check
+      ->add_option("--env", options.environment,
+                   "a venv, conda or system prefix: the targets are laid over it as pip would,\n"
+                   "and this machine's libraries are read (default without TARGET: the active one)")
+      ->type_name("PREFIX");
+  check->add_flag("--host", options.host,
+                  "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
+                  "is assumed");
+  check
+      ->add_option("--sysroot", options.sysroot,
+                   "judge for the machine whose root is this folder, such as a container's image")
+      ->type_name("DIR");
+  check
       ->add_option("--python", options.python,
                    "interpreter, such as 3.12 or 3.13t (default: the tags')")
       ->type_name("X.Y[t]");
@@ -43,6 +56,9 @@ void add_check(CLI::App& app, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
+  check->add_flag("--alone", options.alone,
+                  "what dlopen of each file alone does: nothing is imported or opened before it\n"
+                  "but what --import names, and nothing is excused");
   check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")

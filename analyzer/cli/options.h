@@ -13,6 +13,7 @@ struct Options {
   std::vector<std::string> targets;  ///< positional arguments of any command
   std::vector<std::string> providers;
   std::vector<std::string> imports;
+  std::string environment, sysroot;
   std::string python;
   std::string format = "text";  ///< text or json
   std::string output;           ///< file, empty for standard output
@@ -20,6 +21,7 @@ struct Options {
   std::string fail_on = "error";
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool host = false, alone = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
   unsigned jobs = 0;

@@ -13,6 +13,7 @@ namespace {
 // More versions than an index can name (15 bits) are no file a linker made.
 constexpr std::size_t max_versions = 1u << 15;
 constexpr std::uint64_t relocations_per_read = 1u << 16;
+constexpr std::int64_t dt_relr = 36;  // DT_RELR, gABI; not in every elf.h
 // Entries may share one long name, and note segments the same bytes: copying them would multiply a
 // small file into gigabytes. Linux takes no path longer than 4096 bytes; a list of folders may be
 // longer.
@@ -90,9 +91,10 @@ std::uint8_t relocation_use(std::uint16_t machine, std::uint32_t type) {
         return used_by_copy;
       case R_X86_64_DTPMOD64:
       case R_X86_64_DTPOFF64:
-      case R_X86_64_TPOFF64:
       case R_X86_64_TLSDESC:
         return used_by_tls;
+      case R_X86_64_TPOFF64:
+        return used_by_tls | used_by_static_tls;
       case R_X86_64_NONE:
       case R_X86_64_RELATIVE:
       case R_X86_64_RELATIVE64:
@@ -109,9 +111,10 @@ std::uint8_t relocation_use(std::uint16_t machine, std::uint32_t type) {
       return used_by_copy;
     case R_AARCH64_TLS_DTPMOD:
     case R_AARCH64_TLS_DTPREL:
-    case R_AARCH64_TLS_TPREL:
     case R_AARCH64_TLSDESC:
       return used_by_tls;
+    case R_AARCH64_TLS_TPREL:
+      return used_by_tls | used_by_static_tls;
     case R_AARCH64_NONE:
     case R_AARCH64_RELATIVE:
     case R_AARCH64_IRELATIVE:
@@ -123,7 +126,9 @@ std::uint8_t relocation_use(std::uint16_t machine, std::uint32_t type) {
 
 void note_use(std::vector<std::uint8_t>& uses, std::uint64_t limit, std::uint32_t index,
               std::uint8_t use, std::uint64_t offset) {
-  if (index == 0 || use == used_by_none) return;
+  // Symbol 0 stands for the module itself; only whether it needs static TLS is kept of it.
+  if (index == 0) use &= used_by_static_tls;
+  if (use == used_by_none) return;
   if (index >= limit) {
     throw Unreadable(
         "relocation", offset,
@@ -342,6 +347,13 @@ void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
       total += facts.needed.back().size();
       if (total > max_names) throw Unreadable("DT_NEEDED", std::nullopt, "names of over 16 MiB");
     }
+    auto filtee = [&](std::vector<std::string>& list, std::string_view field) {
+      list.push_back(name_in(facts.symbols, entry.d_un.d_val, field));
+      total += list.back().size();
+      if (total > max_names) throw Unreadable(field, std::nullopt, "names of over 16 MiB");
+    };
+    if (entry.d_tag == DT_FILTER) filtee(facts.filters, "DT_FILTER");
+    if (entry.d_tag == DT_AUXILIARY) filtee(facts.auxiliaries, "DT_AUXILIARY");
   }
   auto text = [&](std::int64_t tag, std::string_view field) -> std::optional<std::string> {
     std::optional<std::uint64_t> offset = in.value(tag);
@@ -353,6 +365,7 @@ void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
   facts.runpath = text(DT_RUNPATH, "DT_RUNPATH");
   facts.flags = in.value(DT_FLAGS).value_or(0);
   facts.flags_1 = in.value(DT_FLAGS_1).value_or(0);
+  facts.packed_relative = in.value(dt_relr).has_value();
   facts.symbolic = in.value(DT_SYMBOLIC).has_value() || (facts.flags & DF_SYMBOLIC) != 0;
 }
 

@@ -164,10 +164,19 @@ void add_tables(Slice& out, const ElfFacts& facts, std::vector<std::uint8_t> str
   std::vector<std::uint8_t> needs = version_needs(facts, strings);
   std::vector<std::uint8_t> definitions = version_definitions(facts, strings);
   for (const std::string& name : facts.needed) out.entry(DT_NEEDED, intern(strings, name));
+  for (const std::string& name : facts.filters) out.entry(DT_FILTER, intern(strings, name));
+  for (const std::string& name : facts.auxiliaries) {
+    out.entry(DT_AUXILIARY, intern(strings, name));
+  }
   if (!facts.soname.empty()) out.entry(DT_SONAME, intern(strings, facts.soname));
   if (facts.rpath) out.entry(DT_RPATH, intern(strings, *facts.rpath));
   if (facts.runpath) out.entry(DT_RUNPATH, intern(strings, *facts.runpath));
   if (facts.symbolic && !(facts.flags & DF_SYMBOLIC)) out.entry(DT_SYMBOLIC, 0);
+  constexpr std::int64_t relr = 36, relr_size = 35;  // DT_RELR, DT_RELRSZ
+  if (facts.packed_relative) {
+    out.entry(relr, 0);
+    out.entry(relr_size, 0);
+  }
   if (facts.flags) out.entry(DT_FLAGS, facts.flags);
   if (facts.flags_1) out.entry(DT_FLAGS_1, facts.flags_1);
   out.table(DT_STRTAB, strings, {".dynstr", SHT_STRTAB, 0, 0, 0, 0, 0});

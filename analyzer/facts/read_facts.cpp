@@ -76,18 +76,25 @@ void read_streamed(Job& job, Counters& counters) {
   }
 }
 
-void read_file(Job& job, Counters& counters) {
-  std::string path = job.input->kind == InputKind::file ? job.input->path
-                                                        : job.input->path + "/" + job.member->name;
+void read_at(const std::string& path, FileFacts& facts, Counters& counters) {
   RandomFile file(path);
+  facts.device = file.device();
+  facts.inode = file.inode();
   FileView raw = view_of(file);
   FileView counted{raw.size, [&](std::uint64_t offset, std::uint64_t size) {
                      counters.add(size);
                      return raw.bytes(offset, size);
                    }};
   std::uint64_t front = std::min<std::uint64_t>(file.size(), 4096);
-  job.file->kind = classify(counted.bytes(0, front), file.size());
-  if (job.file->kind == FileKind::elf) job.file->elf = read_elf(counted);
+  facts.kind = classify(counted.bytes(0, front), file.size());
+  if (facts.kind == FileKind::elf) facts.elf = read_elf(counted);
+}
+
+void read_file(Job& job, Counters& counters) {
+  std::string path = job.input->kind == InputKind::file ? job.input->path
+                     : job.member->source.empty()       ? job.input->path + "/" + job.member->name
+                                                        : job.member->source;
+  read_at(path, *job.file, counters);
 }
 
 // An ELF without a dynamic section is not an object the loader takes; one whose bytes were stripped
@@ -220,7 +227,8 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.files.resize(libraries.size());
     for (std::size_t k = 0; k < libraries.size(); ++k) {
       out.files[k].member = libraries[k]->name;
-      out.files[k].path = installed_path(libraries[k]->name);
+      out.files[k].path = input.mount.empty() ? installed_path(libraries[k]->name)
+                                              : input.mount + "/" + libraries[k]->name;
       if (auto rule = untrusted.find(libraries[k]->name); rule != untrusted.end()) {
         out.files[k].problem = Problem{input.label, libraries[k]->name, "data",
                                        libraries[k]->data_offset, "not read: see " + rule->second};
@@ -239,6 +247,19 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
   }
   facts.bytes_read = counters.bytes;
   facts.second_passes = counters.second_passes;
+  return facts;
+}
+
+FileFacts read_library(const std::string& host_path) {
+  FileFacts facts;
+  ReadOptions options;
+  Counters counters{{}, {}, 0, options};
+  try {
+    read_at(host_path, facts, counters);
+    refine_kind(facts);
+  } catch (const Unreadable& error) {
+    facts.problem = error.in("", host_path);
+  }
   return facts;
 }
 

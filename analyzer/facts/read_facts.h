@@ -20,4 +20,7 @@ struct ReadOptions {
 /// read becomes a Problem of its file; the others are read all the same.
 Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options);
 
+/// Facts of one file on this host. What cannot be read becomes its Problem.
+FileFacts read_library(const std::string& host_path);
+
 }  // namespace wheelvet

@@ -11,6 +11,7 @@
 #include "input/archive.h"
 #include "input/random_file.h"
 #include "input/stub_manifest.h"
+#include "machine/tree.h"
 
 namespace wheelvet {
 namespace {
@@ -58,78 +59,103 @@ fs::path site_of(const fs::path& folder) {
   return found.empty() ? folder : found.front();
 }
 
-// A link is followed only to a file inside the folder.
-bool leads_outside(const fs::path& link, const fs::path& root) {
+// How a folder is walked.
+struct Walk {
+  std::string folder;  // on this host, links resolved
+  bool outside;        // links may lead out of it: the machine's files are asked for
+  std::string root;    // of the machine, and where the folder is on it
+  std::string location;
+  Input& input;
+  std::vector<std::string> links;  // names of links to folders
+
+  std::string name_of(const fs::path& path) const {
+    return path.native().substr(folder.size() + 1);
+  }
+  void problem(const std::string& name, std::string reason) {
+    input.problems.push_back({input.label, name, "", std::nullopt, std::move(reason)});
+  }
+};
+
+// A link is followed only to a file inside the folder, unless the machine's files are asked for.
+bool leads_outside(const fs::path& link, const fs::path& folder) {
   std::error_code error;
   fs::path real = fs::canonical(link, error);
   if (error) return true;
-  auto [end, unused] = std::mismatch(root.begin(), root.end(), real.begin(), real.end());
-  return end != root.end();
+  auto [end, unused] = std::mismatch(folder.begin(), folder.end(), real.begin(), real.end());
+  return end != folder.end();
 }
 
-// A link to a folder inside the root gives its files a second name, as it does for the loader.
+// A link to a folder inside the folder gives its files a second name, as it does for the loader.
 // Links to a folder above themselves, and links inside linked folders, are not followed.
-void add_linked_folders(const fs::path& root, const std::vector<fs::path>& links, Input& input) {
+void add_linked_folders(Walk& walk) {
   std::vector<Member> more;
-  for (const fs::path& link : links) {
+  for (const std::string& name : walk.links) {
     std::error_code error;
-    std::string name = link.lexically_relative(root).generic_string();
-    std::string real = fs::canonical(link, error).lexically_relative(root).generic_string();
-    if (error || leads_outside(link, root)) {
-      input.problems.push_back({input.label, name, "", std::nullopt,
-                                "a link that leads out of the folder; not followed"});
+    fs::path link = walk.folder + "/" + name;
+    if (leads_outside(link, walk.folder)) {
+      walk.problem(name, "a link that leads out of the folder; not followed");
       continue;
     }
-    if (real == "." || (name + "/").starts_with(real + "/")) continue;
-    for (const Member& member : input.members) {
+    std::string real = fs::canonical(link, error).lexically_relative(walk.folder).generic_string();
+    if (error || real == "." || (name + "/").starts_with(real + "/")) continue;
+    for (const Member& member : walk.input.members) {
       if (!member.name.starts_with(real + "/")) continue;
       Member linked = member;
       linked.name = name + member.name.substr(real.size());
       more.push_back(std::move(linked));
     }
   }
-  std::move(more.begin(), more.end(), std::back_inserter(input.members));
+  std::move(more.begin(), more.end(), std::back_inserter(walk.input.members));
 }
 
-void add_file(const fs::directory_entry& entry, const fs::path& root, Input& input) {
+void add_file(const fs::directory_entry& entry, Walk& walk) {
   std::error_code ignored;
-  std::string name = entry.path().lexically_relative(root).generic_string();
-  if (entry.is_symlink(ignored) && leads_outside(entry.path(), root)) {
-    input.problems.push_back(
-        {input.label, name, "", std::nullopt, "a link that leads out of the folder; not followed"});
-    return;
-  }
   Member member;
-  member.name = std::move(name);
-  member.size = entry.file_size(ignored);
-  input.members.push_back(std::move(member));
+  member.name = walk.name_of(entry.path());
+  if (entry.is_symlink(ignored)) {
+    if (!walk.outside && leads_outside(entry.path(), walk.folder)) {
+      walk.problem(member.name, "a link that leads out of the folder; not followed");
+      return;
+    }
+    if (!walk.root.empty()) {
+      member.source = on_this_host(walk.root, walk.location + "/" + member.name);
+      if (member.source.empty()) return;
+    }
+  }
+  // The sizes of other files serve nobody, and asking for 100,000 of them takes its time.
+  if (is_library_name(member.name)) member.size = entry.file_size(ignored);
+  walk.input.members.push_back(std::move(member));
+}
+
+void walk_folder(Walk& walk) {
+  std::error_code error;
+  fs::recursive_directory_iterator at(walk.folder, fs::directory_options::skip_permission_denied,
+                                      error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    const fs::directory_entry& entry = *at;
+    std::error_code ignored;
+    if (entry.is_regular_file(ignored)) {
+      add_file(entry, walk);
+    } else if (entry.is_directory(ignored) && entry.is_symlink(ignored)) {
+      walk.links.push_back(walk.name_of(entry.path()));
+    } else if (entry.is_directory(ignored) && ::access(entry.path().c_str(), R_OK | X_OK) != 0) {
+      walk.problem(walk.name_of(entry.path()), "permission denied");
+    } else if (!walk.root.empty() && entry.is_symlink(ignored)) {
+      // A link that is absolute inside the root: dangling for this host.
+      add_file(entry, walk);
+    }
+  }
+  if (error) walk.problem("", error.message());
+  add_linked_folders(walk);
+  std::sort(walk.input.members.begin(), walk.input.members.end(),
+            [](const Member& a, const Member& b) { return a.name < b.name; });
 }
 
 void open_folder(Input& input) {
   input.kind = InputKind::folder;
-  fs::path root = fs::canonical(site_of(input.path));
-  input.path = root.string();
-  std::error_code error;
-  std::vector<fs::path> links;
-  fs::recursive_directory_iterator walk(root, fs::directory_options::skip_permission_denied, error);
-  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
-    const fs::directory_entry& entry = *walk;
-    std::error_code ignored;
-    if (entry.is_regular_file(ignored)) {
-      add_file(entry, root, input);
-    } else if (entry.is_directory(ignored) && entry.is_symlink(ignored)) {
-      links.push_back(entry.path());
-    } else if (entry.is_directory(ignored) && ::access(entry.path().c_str(), R_OK | X_OK) != 0) {
-      input.problems.push_back({input.label, entry.path().lexically_relative(root).generic_string(),
-                                "", std::nullopt, "permission denied"});
-    }
-  }
-  if (error) {
-    input.problems.push_back({input.label, "", "", std::nullopt, error.message()});
-  }
-  add_linked_folders(root, links, input);
-  std::sort(input.members.begin(), input.members.end(),
-            [](const Member& a, const Member& b) { return a.name < b.name; });
+  input.path = fs::canonical(site_of(input.path)).string();
+  Walk walk{input.path, false, {}, {}, input, {}};
+  walk_folder(walk);
   auto wheels = std::count_if(input.members.begin(), input.members.end(),
                               [](const Member& member) { return member.name.ends_with(".whl"); });
   bool only_wheels = wheels != 0 && std::none_of(input.members.begin(), input.members.end(),
@@ -184,6 +210,20 @@ Input open_input(const std::string& path, bool target) {
     input.size = member.size;
     input.members.push_back(member);
   }
+  return input;
+}
+
+Input open_root(const std::string& root, const std::string& folder, const std::string& mount,
+                bool target) {
+  Input input;
+  input.kind = InputKind::folder;
+  input.path = fs::canonical(on_this_host(root, folder)).string();
+  input.label = folder;
+  input.mount = mount;
+  input.location = folder;
+  input.target = target;
+  Walk walk{input.path, true, root, folder, input, {}};
+  walk_folder(walk);
   return input;
 }
 

@@ -13,4 +13,9 @@ namespace wheelvet {
 /// that does not exist, or that is a kind of file not supported, is WrongUsage.
 Input open_input(const std::string& path, bool target);
 
+/// Opens a folder of an environment on the machine with that root: `folder` is its path for a
+/// process there, `mount` its installed path (see Input). Links may lead anywhere inside the root.
+Input open_root(const std::string& root, const std::string& folder, const std::string& mount,
+                bool target);
+
 }  // namespace wheelvet

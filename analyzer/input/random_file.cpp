@@ -24,6 +24,8 @@ RandomFile::RandomFile(const std::string& path) {
     throw Unreadable("", std::nullopt, "is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
 }
 
 RandomFile::~RandomFile() { ::close(descriptor_); }

@@ -20,6 +20,8 @@ class RandomFile {
   RandomFile& operator=(const RandomFile&) = delete;
 
   std::uint64_t size() const { return size_; }
+  std::uint64_t device() const { return device_; }  ///< st_dev
+  std::uint64_t inode() const { return inode_; }    ///< st_ino
 
   /// Exactly out.size() bytes at `offset`; Unreadable when the file ends before.
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const;
@@ -28,7 +30,7 @@ class RandomFile {
 
  private:
   int descriptor_ = -1;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, device_ = 0, inode_ = 0;
 };
 
 /// A view of the file; an answer lives until the next call of any such view on the same thread.

@@ -130,6 +130,11 @@ class Binder {
     const PlannedObject& object = link_.plan.objects[index];
     const ElfFacts* elf = elf_of(scene_, object);
     if (!elf) return;
+    bool opened = load.root == index && object.found != Found::interpreter;
+    if (object.found != Found::interpreter) {
+      std::string reason = refusal_of(scene_, *elf, opened);
+      if (!reason.empty()) link_.refusals.push_back({index, std::move(reason)});
+    }
     check_versions(index, *elf);
     const VersionNames& versions = context_.versions_of(object.file);
     const SymbolTable& table = elf->symbols;

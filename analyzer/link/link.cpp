@@ -84,16 +84,25 @@ class Linker {
   }
 
  private:
+  const PackageFacts* release_of(const ImportRule& rule) {
+    auto [known, fresh] = releases_.try_emplace(&rule);
+    if (fresh) known->second = importable(scene_, rule);
+    return known->second;
+  }
+
   std::vector<const ImportRule*> imports_of(std::size_t file) {
-    std::set<std::string> needed = needed_closure(scene_, file);
-    needed.insert(scene_.files[file].facts->elf.soname);
+    std::set<std::string> needed;
+    if (!options_.alone) {
+      needed = needed_closure(scene_, file);
+      needed.insert(scene_.files[file].facts->elf.soname);
+    }
     std::vector<const ImportRule*> out;
     for (const ImportRule& rule : scene_.rules->imports) {
       bool asked = std::find(options_.imports.begin(), options_.imports.end(), rule.module) !=
                    options_.imports.end();
       bool wanted = std::any_of(rule.needed_by.begin(), rule.needed_by.end(),
                                 [&](const std::string& name) { return needed.contains(name); });
-      if ((asked || wanted) && importable(scene_, rule)) out.push_back(&rule);
+      if ((asked || wanted) && release_of(rule)) out.push_back(&rule);
     }
     return out;
   }
@@ -105,10 +114,10 @@ class Linker {
     if (known != imports_.end()) return known->second;
     Link link;
     link.plan = start_process(scene_, machine);
-    for (const ImportRule* rule : rules) {
-      import_module(scene_, link.plan, *rule, importable(scene_, *rule)->version);
-    }
     bind(context_, link, 0, options_.keep_bound);
+    for (const ImportRule* rule : rules) {
+      import_module(context_, link, *rule, release_of(*rule)->version, options_.keep_bound);
+    }
     return imports_.emplace(key, std::move(link)).first->second;
   }
 
@@ -143,11 +152,11 @@ class Linker {
     LinkedRoot out = link_after(file, rules);
     // What no path leads to may be in the process already: a package that is used beside torch
     // finds torch's CUDA libraries by their sonames.
-    std::size_t lacking = unreached(out);
+    std::size_t lacking = options_.alone ? 0 : unreached(out);
     for (const ImportRule& rule : scene_.rules->imports) {
       if (lacking == 0) break;
       bool played = std::find(rules.begin(), rules.end(), &rule) != rules.end();
-      if (played || !importable(scene_, rule)) continue;
+      if (played || !release_of(rule)) continue;
       std::vector<const ImportRule*> more = rules;
       more.push_back(&rule);
       LinkedRoot other = link_after(file, more);
@@ -162,6 +171,7 @@ class Linker {
   const LinkOptions& options_;
   LinkContext context_;
   std::map<std::string, Link> imports_;
+  std::map<const ImportRule*, const PackageFacts*> releases_;  // null: not among the inputs
 };
 
 }  // namespace

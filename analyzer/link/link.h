@@ -14,6 +14,7 @@ namespace wheelvet {
 struct LinkOptions {
   bool keep_bound = false;           ///< keep bound imports too, not only those that fail
   std::vector<std::string> imports;  ///< modules imported first for every root, in order
+  bool alone = false;                ///< no other imports than those, whatever a root needs
 };
 
 /// A root of the targets with what was imported before it.

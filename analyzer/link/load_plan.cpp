@@ -1,8 +1,10 @@
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "link/process.h"
+#include "link/search_path.h"
 
 namespace wheelvet {
 namespace {
@@ -21,58 +23,109 @@ struct Search {
   std::string_view name;
   std::vector<std::string> looked_in;
 
-  // $ORIGIN is the folder of the name as opened. Absolute folders belong to a host that was not
-  // given.
-  std::optional<std::string> expand(std::string_view entry, const PlannedObject& object) {
-    for (std::string_view token : {"$ORIGIN", "${ORIGIN}"}) {
-      if (entry.starts_with(token)) {
-        return join_path(folder_of(object.name), entry.substr(token.size()));
-      }
+  // A wrong class or machine is passed over; anything else of that name ends the search, good or
+  // not (glibc elf/dl-load.c, open_verify).
+  bool passed_over(const FileFacts& facts) const {
+    return facts.kind == FileKind::other_class || facts.kind == FileKind::other_machine ||
+           (facts.kind == FileKind::elf && !facts.problem && facts.elf.machine != plan.machine);
+  }
+
+  std::optional<Hit> try_path(const std::string& path, Found how) const {
+    std::string key = place(scene, path);
+    if (auto file = scene.by_path.find(key); file != scene.by_path.end()) {
+      if (!passed_over(*scene.files[file->second].facts)) return Hit{file->second, none, how, key};
     }
-    looked_in.push_back(fmt::format("{} (not among the inputs)", entry));
+    if (auto assumed = scene.assumed_paths.find(key); assumed != scene.assumed_paths.end()) {
+      return Hit{none, assumed->second, how, key};
+    }
     return std::nullopt;
   }
 
+  // One folder, its capability subfolders first.
   std::optional<Hit> try_folder(const std::string& folder, Found how) {
-    looked_in.push_back(folder.empty() ? "site-packages" : folder);
-    std::string path = join_path(folder, name);
-    if (auto file = scene.by_path.find(path); file != scene.by_path.end()) {
-      const FileFacts& facts = *scene.files[file->second].facts;
-      // A wrong class or machine is passed over; anything else of that name ends the search, good
-      // or not (glibc open_verify).
-      bool skipped =
-          facts.kind == FileKind::other_class || facts.kind == FileKind::other_machine ||
-          (facts.kind == FileKind::elf && !facts.problem && facts.elf.machine != plan.machine);
-      if (!skipped) return Hit{file->second, none, how, path};
+    std::string shown = place(scene, folder);
+    looked_in.push_back(shown.empty() || shown == "." ? "site-packages" : shown);
+    for (const std::string& capability : scene.machine->capabilities) {
+      std::string path = join_path(folder, fmt::format("{}/{}", capability, name));
+      if (auto hit = try_path(path, how)) return hit;
     }
-    if (auto assumed = scene.assumed_paths.find(path); assumed != scene.assumed_paths.end()) {
-      return Hit{none, assumed->second, how, path};
+    return try_path(join_path(folder, name), how);
+  }
+
+  // The folder that an entry of a path stands for; nothing, said in looked_in, for one that is not
+  // searched here.
+  std::optional<std::string> folder_of_entry(std::string_view entry, const PlannedObject& object) {
+    bool relative = !entry.starts_with('/') && entry.find('$') == std::string_view::npos;
+    if (relative) {  // to the working directory of the process
+      looked_in.push_back(fmt::format("{} (of the working directory)", entry));
+      return std::nullopt;
     }
-    return std::nullopt;
+    std::string folder = expand_tokens(entry, folder_of(object.name), *scene.machine);
+    if (folder.empty()) {
+      looked_in.push_back(fmt::format("{} (not known)", entry));
+      return std::nullopt;
+    }
+    if (folder.starts_with('/') && !scene.machine->given) {
+      looked_in.push_back(fmt::format("{} (not among the inputs)", entry));
+      return std::nullopt;
+    }
+    // ".." leads out of a folder that is there, or nowhere.
+    for (std::size_t at = folder.find("/.."); at != std::string::npos;
+         at = folder.find("/..", at + 1)) {
+      if (!may_exist(scene, place(scene, join_path("", folder.substr(0, at))))) {
+        looked_in.push_back(fmt::format("{} (a folder of it is not there)", entry));
+        return std::nullopt;
+      }
+    }
+    return join_path("", folder);
   }
 
   std::optional<Hit> try_list(const std::string& list, const PlannedObject& object, Found how) {
-    for (std::size_t at = 0; at <= list.size();) {
-      std::size_t end = std::min(list.find(':', at), list.size());
-      std::optional<std::string> folder =
-          expand(std::string_view(list).substr(at, end - at), object);
-      if (folder) {
-        if (std::optional<Hit> hit = try_folder(*folder, how)) return hit;
-      }
-      at = end + 1;
+    for (const std::string& entry : split_search_path(list)) {
+      std::optional<std::string> folder = folder_of_entry(entry, object);
+      if (!folder) continue;
+      if (std::optional<Hit> hit = try_folder(*folder, how)) return hit;
     }
     return std::nullopt;
   }
 
-  // DT_RPATH of the requester and of whoever loaded it, up the chain; switched off altogether by a
-  // DT_RUNPATH of the requester, and object by object by their own.
+  std::optional<Hit> try_rpath_of(std::size_t index) {
+    const ElfFacts* elf = elf_of(scene, plan.objects[index]);
+    if (!elf || !elf->rpath || elf->runpath) return std::nullopt;
+    return try_list(*elf->rpath, plan.objects[index], Found::rpath);
+  }
+
+  // DT_RPATH of the requester and of whoever loaded it, up the chain, then of the program; switched
+  // off altogether by a DT_RUNPATH of the requester, and object by object by their own.
   std::optional<Hit> try_rpaths(std::size_t requester) {
-    const ElfFacts* own = elf_of(scene, plan.objects[requester]);
+    const ElfFacts* own = requester == none ? nullptr : elf_of(scene, plan.objects[requester]);
     if (own && own->runpath) return std::nullopt;
+    bool program = false;
     for (std::size_t at = requester; at != none; at = plan.objects[at].requested_by) {
-      const ElfFacts* elf = elf_of(scene, plan.objects[at]);
-      if (!elf || !elf->rpath || elf->runpath) continue;
-      if (auto hit = try_list(*elf->rpath, plan.objects[at], Found::rpath)) return hit;
+      if (auto hit = try_rpath_of(at)) return hit;
+      program = program || at == 0;
+    }
+    return program ? std::nullopt : try_rpath_of(0);
+  }
+
+  // What the machine is set up with, after the paths of the objects (glibc _dl_map_object).
+  std::optional<Hit> try_cache_and_built_in(const ElfFacts* requester) {
+    bool no_default = requester && (requester->flags_1 & DF_1_NODEFLIB) != 0;
+    const std::vector<std::string>& built_in = scene.machine->default_folders;
+    if (auto cached = scene.machine->cache.find(std::string(name));
+        cached != scene.machine->cache.end()) {
+      std::string path = join_path("/", cached->second);
+      bool default_folder = std::any_of(built_in.begin(), built_in.end(), [&](const auto& folder) {
+        return path.starts_with(folder + "/");
+      });
+      looked_in.emplace_back("ld.so.cache");
+      if (!no_default || !default_folder) {
+        if (auto hit = try_path(path, Found::cache)) return hit;
+      }
+    }
+    if (no_default) return std::nullopt;
+    for (const std::string& folder : built_in) {
+      if (auto hit = try_folder(folder, Found::built_in)) return hit;
     }
     return std::nullopt;
   }
@@ -81,6 +134,7 @@ struct Search {
   // first, as plugins and kernels expect: a file of the same package serves it then, whatever the
   // search path.
   std::optional<Hit> opened_before() const {
+    if (scene.exact) return std::nullopt;
     const Load& load = plan.loads.back();
     std::size_t root = load.because.empty() ? plan.objects[load.root].file : none;
     if (root == none || is_module(*scene.files[root].facts)) return std::nullopt;
@@ -90,63 +144,83 @@ struct Search {
     return Hit{file, none, Found::earlier, scene.files[file].facts->path};
   }
 
-  // Found on no path: what the system or the driver is taken to have, and what a declared package
-  // ships. A file of such a package serves even where no path leads to it, since packages that need
-  // it open it from Python before; any other file that no path leads to is not found, as for the
-  // loader.
+  // A file of a package that somebody declares serves even where no path leads to it, since
+  // packages that need it open it from Python before; any other file that no path leads to is not
+  // found, as for the loader.
+  void assume_declared(const LibraryRule& rule, Hit& hit) const {
+    const Declared* declared = who_declares(scene.declared, rule);
+    if (!declared) declared = who_declares(scene.optional, rule);
+    auto file = scene.by_name.find(std::string(name));
+    if (file != scene.by_name.end()) {
+      if (scene.exact) return;
+      hit.found = Found::declared;
+      hit.file = file->second;
+      hit.path = scene.files[file->second].facts->path;
+    } else if (!declared->settled) {
+      hit.found = Found::declared;
+    }
+  }
+
+  // Found on no path: what a declared package ships, and what the driver, or a system that nothing
+  // is known of, is taken to have.
   Hit assume() {
     Hit hit;
+    bool known_machine = scene.machine->given;
     hit.library = library_of(*scene.rules, name);
     if (hit.library == none) {
-      if (!distro_package(name).empty()) hit.found = Found::system;
+      if (!known_machine && !distro_package(name).empty()) hit.found = Found::system;
       return hit;
     }
     const LibraryRule& rule = scene.rules->libraries[hit.library];
     if (rule.kind == "driver") {
-      hit.found = Found::driver;
+      if (!scene.machine->strict) hit.found = Found::driver;
     } else if (rule.kind == "system" || rule.kind == "python") {
-      hit.found = Found::system;
+      if (!known_machine) hit.found = Found::system;
     } else if (who_declares(scene.declared, rule) || who_declares(scene.optional, rule)) {
-      hit.found = Found::declared;
-      auto file = scene.by_name.find(std::string(name));
-      if (file != scene.by_name.end()) {
-        hit.file = file->second;
-        hit.path = scene.files[file->second].facts->path;
-      }
-    } else if (rule.pip.empty() && (!rule.apt.empty() || !distro_package(name).empty())) {
+      assume_declared(rule, hit);
+    } else if (!known_machine && rule.pip.empty() &&
+               (!rule.apt.empty() || !distro_package(name).empty())) {
       hit.found = Found::system;
     }
     return hit;
   }
 
   Hit run(std::size_t requester) {
-    const PlannedObject& object = plan.objects[requester];
+    const PlannedObject* object = requester == none ? nullptr : &plan.objects[requester];
     if (name.find('/') != std::string_view::npos) {
-      if (std::optional<std::string> path = expand(name, object)) {
-        if (auto file = scene.by_path.find(*path); file != scene.by_path.end()) {
-          return {file->second, none, Found::root, *path};
-        }
-      }
-      return {};
+      std::string origin = object ? folder_of(object->name) : std::string();
+      std::string path = expand_tokens(name, origin, *scene.machine);
+      std::optional<Hit> hit = try_path(join_path("", path), Found::root);
+      return hit ? *hit : Hit{};
     }
+    const ElfFacts* elf = object ? elf_of(scene, *object) : nullptr;
     if (std::optional<Hit> hit = try_rpaths(requester)) return *hit;
-    const ElfFacts* elf = elf_of(scene, object);
-    if (elf && elf->runpath) {
-      if (auto hit = try_list(*elf->runpath, object, Found::runpath)) return *hit;
+    for (const std::string& folder : scene.machine->library_path) {
+      if (auto hit = try_folder(folder, Found::library_path)) return *hit;
     }
+    if (elf && elf->runpath) {
+      if (auto hit = try_list(*elf->runpath, *object, Found::runpath)) return *hit;
+    }
+    if (auto hit = try_cache_and_built_in(elf)) return *hit;
     if (std::optional<Hit> hit = opened_before()) return *hit;
     return assume();
   }
 };
 
-std::size_t same_file(const LoadPlan& plan, std::size_t file) {
+// The object of the same file: of the same name, or of the same inode.
+std::size_t same_file(const Scene& scene, const LoadPlan& plan, std::size_t file) {
+  const FileFacts& wanted = *scene.files[file].facts;
   for (std::size_t i = 0; i < plan.objects.size(); ++i) {
-    if (plan.objects[i].file == file) return i;
+    if (plan.objects[i].file == none) continue;
+    const FileFacts& have = *scene.files[plan.objects[i].file].facts;
+    bool same_inode =
+        wanted.inode != 0 && have.inode == wanted.inode && have.device == wanted.device;
+    if (&have == &wanted || same_inode) return i;
   }
   return none;
 }
 
-// The object for one DT_NEEDED, newly planned where it is not in the process yet.
+// The object for one DT_NEEDED or LD_PRELOAD, newly planned where it is not in the process yet.
 std::size_t need(const Scene& scene, LoadPlan& plan, std::size_t requester,
                  const std::string& name) {
   std::size_t known = loaded_as(scene, plan, name);
@@ -154,7 +228,7 @@ std::size_t need(const Scene& scene, LoadPlan& plan, std::size_t requester,
   Search search{scene, plan, name, {}};
   Hit hit = search.run(requester);
   if (hit.file != none) {
-    std::size_t same = same_file(plan, hit.file);
+    std::size_t same = same_file(scene, plan, hit.file);
     if (same != none) {
       plan.objects[same].names.push_back(name);
       return same;
@@ -174,8 +248,31 @@ std::size_t need(const Scene& scene, LoadPlan& plan, std::size_t requester,
   return plan.objects.size() - 1;
 }
 
-void close_over(const Scene& scene, LoadPlan& plan, std::size_t load_index, bool global) {
-  std::vector<std::size_t> scope = {plan.loads[load_index].root};
+// What DT_AUXILIARY names stands before its owner in the scope when it is there, and nobody minds
+// when it is not; what DT_FILTER names has to be there (glibc elf/dl-deps.c).
+std::vector<std::size_t> filtees(const Scene& scene, LoadPlan& plan, std::size_t index,
+                                 const ElfFacts& elf) {
+  std::vector<std::size_t> out;
+  for (const std::string& name : elf.auxiliaries) {
+    std::size_t count = plan.objects.size();
+    std::size_t object = need(scene, plan, index, name);
+    if (object != count || plan.objects[object].found != Found::absent) {
+      out.push_back(object);
+    } else {
+      plan.objects.pop_back();
+    }
+  }
+  for (const std::string& name : elf.filters) out.push_back(need(scene, plan, index, name));
+  return out;
+}
+
+bool contains(const std::vector<std::size_t>& list, std::size_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Breadth first from `scope`, which holds the objects to begin with.
+void close_over(const Scene& scene, LoadPlan& plan, std::size_t load_index,
+                std::vector<std::size_t> scope) {
   for (std::size_t at = 0; at < scope.size(); ++at) {
     std::size_t index = scope[at];
     const ElfFacts* elf = elf_of(scene, plan.objects[index]);
@@ -186,13 +283,20 @@ void close_over(const Scene& scene, LoadPlan& plan, std::size_t load_index, bool
       }
     }
     for (std::size_t needed : plan.objects[index].needed) {
-      if (std::find(scope.begin(), scope.end(), needed) == scope.end()) scope.push_back(needed);
+      if (!contains(scope, needed)) scope.push_back(needed);
     }
+    if (!elf || (elf->filters.empty() && elf->auxiliaries.empty())) continue;
+    std::size_t first =
+        at;  // what is put before its owner is closed over next, then the owner again
+    for (std::size_t filtee : filtees(scene, plan, index, *elf)) {
+      if (contains(scope, filtee)) continue;
+      scope.insert(scope.begin() + static_cast<std::ptrdiff_t>(at++), filtee);
+    }
+    if (at != first) at = first - 1;
   }
-  if (global) {
+  if (plan.loads[load_index].global) {
     for (std::size_t index : scope) {
-      auto& all = plan.global_scope;
-      if (std::find(all.begin(), all.end(), index) == all.end()) all.push_back(index);
+      if (!contains(plan.global_scope, index)) plan.global_scope.push_back(index);
     }
   }
   plan.loads[load_index].scope = std::move(scope);
@@ -207,58 +311,29 @@ std::size_t add_load(LoadPlan& plan, std::string what, bool global, std::string 
   return plan.loads.size() - 1;
 }
 
-bool in_range(const ImportStep& step, const std::string& release) {
-  if (!step.since.empty() && compare_versions(release, step.since) < 0) return false;
-  return step.until.empty() || compare_versions(release, step.until) < 0;
-}
-
-bool something_loaded(const LoadPlan& plan, std::string_view prefix) {
-  return std::any_of(plan.objects.begin(), plan.objects.end(), [&](const PlannedObject& object) {
-    std::string_view base = object.name;
-    base.remove_prefix(base.find_last_of('/') + 1);
-    return object.found != Found::absent && base.starts_with(prefix);
-  });
-}
-
 }  // namespace
 
 std::size_t first_match(const Scene& scene, std::string_view pattern) {
-  const std::string* best = nullptr;
-  std::size_t file = none;
-  for (const auto& [path, index] : scene.by_path) {
-    if (matches(pattern, path) && (!best || path < *best)) {
-      best = &path;
-      file = index;
+  for (const std::string& mount : scene.sys_path) {
+    std::string wanted =
+        mount.empty() ? std::string(pattern) : fmt::format("{}/{}", mount, pattern);
+    if (wanted.find('*') == std::string::npos) {
+      auto exact = scene.by_path.find(wanted);
+      if (exact != scene.by_path.end()) return exact->second;
+      continue;
     }
+    const std::string* best = nullptr;
+    std::size_t file = none;
+    for (const auto& [path, index] : scene.by_path) {
+      if (matches(wanted, path) && (!best || path < *best)) {
+        best = &path;
+        file = index;
+      }
+    }
+    if (file != none) return file;
   }
-  return file;
+  return none;
 }
-
-namespace {
-
-// One library of a preload list: the first match of the folders that torch looks in. False when
-// there is none.
-bool preload(const Scene& scene, LoadPlan& plan, const std::string& folder,
-             const std::string& pattern, const std::string& because) {
-  std::vector<std::string> folders = {"nvidia/" + folder + "/lib", "nvidia/cu*/lib",
-                                      folder + "/lib"};
-  for (const std::string& place : folders) {
-    std::string wanted = place + "/" + pattern;
-    std::size_t file = first_match(scene, wanted);
-    if (file != none) {
-      open_file(scene, plan, file, false, because);
-      return true;
-    }
-    for (const auto& [path, library] : scene.assumed_paths) {
-      if (!matches(wanted, path)) continue;
-      open_assumed(scene, plan, library, path, because);
-      return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object) {
   if (object.file == none) return nullptr;
@@ -276,9 +351,10 @@ std::size_t loaded_as(const Scene& scene, const LoadPlan& plan, std::string_view
   return none;
 }
 
-LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
-  LoadPlan plan;
-  plan.machine = machine;
+namespace {
+
+// An interpreter that nothing is known of but its release, and what every one loads.
+void assume_interpreter(const Scene& scene, LoadPlan& plan) {
   PlannedObject interpreter;
   interpreter.name = "python" + scene.python;
   std::string plain = scene.python;
@@ -291,8 +367,8 @@ LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
   interpreter.found = Found::interpreter;
   plan.objects.push_back(interpreter);
   plan.global_scope = {0};
-  constexpr std::uint16_t aarch64 = 183;  // EM_AARCH64
-  const char* loader = machine == aarch64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+  const char* loader =
+      plan.machine == EM_AARCH64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
   for (const char* name : {"libm.so.6", "libc.so.6", loader}) {
     plan.global_scope.push_back(plan.objects.size());
     PlannedObject system;
@@ -303,6 +379,48 @@ LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
     system.requested_by = 0;
     plan.objects.push_back(system);
   }
+}
+
+// The machine's own interpreter, what is preloaded, and what they need.
+void start_interpreter(const Scene& scene, LoadPlan& plan) {
+  const FileFacts& file = *scene.files[scene.interpreter].facts;
+  add_load(plan, file.path, true, "start");
+  PlannedObject interpreter;
+  interpreter.file = scene.interpreter;
+  interpreter.name = file.path;
+  interpreter.names = {file.path};
+  interpreter.found = Found::interpreter;
+  plan.objects.push_back(interpreter);
+  plan.loads[0].root = 0;
+  std::vector<std::size_t> scope = {0};
+  for (const std::string& name : scene.machine->preload) {
+    std::size_t count = plan.objects.size();
+    std::size_t object = need(scene, plan, none, name);
+    if (object != count) continue;
+    if (plan.objects[object].found == Found::absent) {
+      plan.objects.pop_back();  // said on standard error, and ignored
+      continue;
+    }
+    plan.objects[object].found = Found::preload;
+    scope.push_back(object);
+  }
+  close_over(scene, plan, 0, std::move(scope));
+}
+
+}  // namespace
+
+LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
+  LoadPlan plan;
+  plan.machine = machine;
+  PlannedObject interpreter;
+  interpreter.file = scene.interpreter;
+  const ElfFacts* elf = elf_of(scene, interpreter);
+  bool known = elf && elf->machine == machine;
+  if (known) {
+    start_interpreter(scene, plan);
+  } else {
+    assume_interpreter(scene, plan);
+  }
   return plan;
 }
 
@@ -310,7 +428,7 @@ std::size_t open_file(const Scene& scene, LoadPlan& plan, std::size_t file, bool
                       std::string because) {
   const std::string& path = scene.files[file].facts->path;
   std::size_t load = add_load(plan, path, global, std::move(because));
-  std::size_t root = same_file(plan, file);
+  std::size_t root = same_file(scene, plan, file);
   if (root == none) {
     PlannedObject object;
     object.file = file;
@@ -322,7 +440,7 @@ std::size_t open_file(const Scene& scene, LoadPlan& plan, std::size_t file, bool
     root = plan.objects.size() - 1;
   }
   plan.loads[load].root = root;
-  close_over(scene, plan, load, global);
+  close_over(scene, plan, load, {root});
   return load;
 }
 
@@ -343,26 +461,8 @@ std::size_t open_assumed(const Scene& scene, LoadPlan& plan, std::size_t library
     root = plan.objects.size() - 1;
   }
   plan.loads[load].root = root;
-  close_over(scene, plan, load, false);
+  close_over(scene, plan, load, {root});
   return load;
-}
-
-void import_module(const Scene& scene, LoadPlan& plan, const ImportRule& rule,
-                   const std::string& release) {
-  std::string because = "import " + rule.module;
-  for (const ImportStep& step : rule.steps) {
-    if (!in_range(step, release)) continue;
-    if (!step.only_if_loaded.empty() && !something_loaded(plan, step.only_if_loaded)) continue;
-    std::size_t first = plan.loads.size();
-    for (const auto& [folder, pattern] : step.preload) {
-      if (!preload(scene, plan, folder, pattern, because)) break;
-    }
-    std::size_t file = first_match(scene, step.open);
-    if (file != none) open_file(scene, plan, file, step.global, because);
-    for (std::size_t load = first; load < plan.loads.size(); ++load) {
-      plan.loads[load].optional = step.optional;
-    }
-  }
 }
 
 }  // namespace wheelvet

@@ -42,9 +42,18 @@ std::size_t loaded_as(const Scene& scene, const LoadPlan& plan, std::string_view
 /// none.
 std::size_t first_match(const Scene& scene, std::string_view pattern);
 
-/// What an import statement loads, one dlopen after the other (rules/imports.toml).
-void import_module(const Scene& scene, LoadPlan& plan, const ImportRule& rule,
-                   const std::string& release);
+/// What an import statement loads, one dlopen after the other, each bound before the next
+/// (rules/imports.toml).
+void import_module(LinkContext& context, Link& link, const ImportRule& rule,
+                   const std::string& release, bool keep_bound);
+
+/// True when a load that was bound would end in an error: a library not found or not loadable, a
+/// missing symbol or version among the objects that it brought in.
+bool load_failed(const Scene& scene, const Link& link, std::size_t load);
+
+/// Why the loader refuses an object that it found, in its own words; empty when it takes it.
+/// `opened`: by dlopen itself, not as a need of something.
+std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened);
 
 /// The facts of a planned object; null for assumed and absent ones.
 const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object);

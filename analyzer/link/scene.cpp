@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "facts/metadata.h"
 #include "link/lookup.h"
+#include "link/search_path.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -35,30 +37,34 @@ bool name_character(char c) {
          c == '_' || c == '.';
 }
 
-void add_requirements(Scene& scene, const PackageFacts& package) {
+void add_requirements(Scene& scene, const PackageFacts& package, bool settled) {
   for (const std::string& requirement : package.requirements) {
     std::string extra = extra_of(requirement);
     auto [name, pinned] = read_requirement(
         extra.empty() ? requirement : requirement.substr(0, requirement.find(';')));
     if (name.empty()) continue;
     auto& list = extra.empty() ? scene.declared : scene.optional;
-    list.emplace(
-        name, Declared{fmt::format("{} {}", package.name, package.version), pinned, extra, name});
+    Declared entry{fmt::format("{} {}", package.name, package.version), pinned, extra, name,
+                   settled};
+    auto [known, fresh] = list.emplace(name, entry);
+    if (!fresh && known->second.settled && !settled) known->second = entry;
   }
 }
 
 // Every package once. A target takes the place of a provider's package of its name, as an
-// installation would; two releases of one package on the same side are no process.
+// installation would, and of two in one environment the first on sys.path is imported; two releases
+// of one package among wheels of the same side are no process.
 void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
   std::map<std::string, std::size_t> seen;
   for (const InputFacts& input : facts.inputs) {  // targets come first
+    bool installed = !inputs[input.input].location.empty();
     for (const PackageFacts& package : input.packages) {
       bool target = inputs[input.input].target;
       auto [known, fresh] = seen.emplace(normalised_name(package.name), scene.packages.size());
       ScenePackage entry{&package, input.input, target, false};
       if (!fresh) {
         const ScenePackage& other = scene.packages[known->second];
-        entry.replaced = other.target && !target;
+        entry.replaced = (other.target && !target) || installed;
         if (!entry.replaced && other.facts->version != package.version) {
           throw WrongUsage(fmt::format("{} {} and {} {} are both given: a process has one of them",
                                        package.name, package.version, package.name,
@@ -66,43 +72,71 @@ void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& f
         }
       }
       scene.packages.push_back(entry);
-      if (!entry.replaced) add_requirements(scene, package);
+      if (!entry.replaced) add_requirements(scene, package, installed);
     }
   }
 }
 
-// The package of a file: the input's only one, else the one whose RECORD has its first two folders,
-// or its first.
-std::size_t package_of(const Scene& scene, std::size_t input, const std::string& path) {
-  std::vector<std::size_t> own;
-  for (std::size_t i = 0; i < scene.packages.size(); ++i) {
-    if (scene.packages[i].input == input) own.push_back(i);
-  }
-  if (own.size() == 1) return own.front();
-  std::size_t slash = path.find('/');
-  std::string two = slash == std::string::npos ? path : path.substr(0, path.find('/', slash + 1));
-  for (const std::string& top : {two, path.substr(0, slash)}) {
-    for (std::size_t i : own) {
-      const std::vector<std::string>& tops = scene.packages[i].facts->top_level;
-      if (std::binary_search(tops.begin(), tops.end(), top)) return i;
+// The packages of one input, and which of them its RECORD gives a folder to.
+struct Owners {
+  std::vector<std::size_t> all;
+  std::unordered_map<std::string, std::size_t> by_top;
+
+  Owners(const Scene& scene, std::size_t input) {
+    for (std::size_t i = 0; i < scene.packages.size(); ++i) {
+      if (scene.packages[i].input != input) continue;
+      all.push_back(i);
+      for (const std::string& top : scene.packages[i].facts->top_level) by_top.emplace(top, i);
     }
   }
-  return none;
-}
+
+  // The input's only package, else the one whose RECORD has the file's first two folders, or its
+  // first. `path` is relative to the input's folder.
+  std::size_t of(const std::string& path) const {
+    if (all.size() == 1) return all.front();
+    std::size_t slash = path.find('/');
+    std::string two = slash == std::string::npos ? path : path.substr(0, path.find('/', slash + 1));
+    for (const std::string& top : {two, path.substr(0, slash)}) {
+      auto known = by_top.find(top);
+      if (known != by_top.end()) return known->second;
+    }
+    return none;
+  }
+};
 
 void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
   for (bool targets : {false, true}) {
     for (const InputFacts& input : facts.inputs) {
       if (inputs[input.input].target != targets) continue;
+      Owners owners(scene, input.input);
       for (const FileFacts& file : input.files) {
-        std::size_t package = package_of(scene, input.input, file.path);
+        std::size_t package = owners.of(installed_path(file.member));
         if (package != none && scene.packages[package].replaced) continue;
         scene.files.push_back({&file, input.input, package, targets});
-        auto [place, fresh] = scene.by_path.emplace(file.path, scene.files.size() - 1);
+        auto [at, fresh] = scene.by_path.emplace(place(scene, file.path), scene.files.size() - 1);
         if (!fresh) {
           scene.conflicts.push_back(file.path);
-          place->second = scene.files.size() - 1;
+          at->second = scene.files.size() - 1;
         }
+      }
+    }
+  }
+}
+
+// Folders of all members, each with the folders above it.
+void add_folders(Scene& scene, const std::vector<Input>& inputs) {
+  for (const Input& input : inputs) {
+    std::string last;
+    for (const Member& member : input.members) {
+      std::size_t slash = member.name.rfind('/');
+      std::string_view folder = std::string_view(member.name).substr(0, slash);
+      if (slash == std::string::npos || folder == last) continue;
+      last = folder;
+      std::string path =
+          input.mount.empty() ? installed_path(member.name) : input.mount + "/" + member.name;
+      for (std::string up = folder_of(place(scene, path)); !up.empty() && up != "/";
+           up = folder_of(up)) {
+        if (!scene.folders.insert(up).second) break;
       }
     }
   }
@@ -110,11 +144,12 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
 
 // For libraries that are there but on no path searched. In path order, so that it is always the
 // same one.
-void add_names(Scene& scene) {
+void add_names(Scene& scene, const std::vector<Input>& inputs) {
   std::map<std::string, std::size_t> ordered(scene.by_path.begin(), scene.by_path.end());
   for (const auto& [path, file] : ordered) {
     const FileFacts& facts = *scene.files[file].facts;
-    if (facts.kind != FileKind::elf || facts.problem) continue;
+    bool on_machine = inputs[scene.files[file].input].kind == InputKind::machine;
+    if (facts.kind != FileKind::elf || facts.problem || on_machine) continue;
     scene.by_name.emplace(path.substr(path.find_last_of('/') + 1), file);
   }
 }
@@ -130,7 +165,8 @@ void add_assumed_paths(Scene& scene) {
         std::any_of(rule.pip.begin(), rule.pip.end(), [&](const std::string& package) {
           return package != toolkit && present.contains(package);
         });
-    if (is_present || !who_declares(scene.declared, rule)) continue;
+    const Declared* declared = who_declares(scene.declared, rule);
+    if (is_present || !declared || declared->settled) continue;
     for (const std::string& folder : rule.path) {
       scene.assumed_paths.emplace(join_path(folder, rule.soname), i);
     }
@@ -172,6 +208,11 @@ void choose_python(Scene& scene, const std::string& wanted) {
   if (!wanted.empty()) {
     scene.python = wanted;
     scene.python_reason = "--python";
+    return;
+  }
+  if (!scene.machine->python.empty()) {
+    scene.python = scene.machine->python;
+    scene.python_reason = "the environment's";
     return;
   }
   std::string floor;
@@ -260,35 +301,6 @@ std::size_t file_of_package(const Scene& scene, std::size_t package, std::string
   return none;
 }
 
-std::string join_path(std::string_view folder, std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (std::string_view piece : {folder, path}) {
-    while (!piece.empty()) {
-      std::size_t end = piece.find('/');
-      std::string_view part = piece.substr(0, end);
-      piece.remove_prefix(end == std::string_view::npos ? piece.size() : end + 1);
-      if (part.empty() || part == ".") continue;
-      if (part == ".." && !parts.empty() && parts.back() != "..") {
-        parts.pop_back();
-      } else {
-        parts.push_back(part);
-      }
-    }
-  }
-  // Outside site-packages a path is told from the prefix: "../.." is "<prefix>/lib".
-  std::size_t up = 0;
-  while (up < parts.size() && parts[up] == "..") ++up;
-  std::string out = fmt::format("{}", fmt::join(parts, "/"));
-  if (up == 1) return "../../../lib/python" + out.substr(2);
-  if (up == 2) return "../../../lib" + out.substr(5);
-  return out;
-}
-
-std::string folder_of(std::string_view path) {
-  std::size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? "" : path.substr(0, slash));
-}
-
 std::string_view module_name(std::string_view path) {
   std::string_view base = path.substr(path.find_last_of('/') + 1);
   return base.substr(0, base.find('.'));
@@ -301,15 +313,36 @@ bool is_module(const FileFacts& file) {
   return find_definition(file.elf, versions, LookupName(name), std::nullopt).has_value();
 }
 
+std::string place(const Scene& scene, const std::string& path) {
+  const std::string& site = scene.machine->site;
+  if (site.empty()) return path;
+  std::string whole = path.starts_with("../") ? join_path(site, path) : path;
+  return whole.starts_with(site + "/") ? whole.substr(site.size() + 1) : whole;
+}
+
+bool may_exist(const Scene& scene, const std::string& folder) {
+  bool outside = folder.starts_with('/') || folder.starts_with("..");
+  return outside || folder.empty() || scene.folders.contains(folder);
+}
+
 Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
-                const std::string& python) {
+                const Machine& machine, const std::string& python) {
   Scene scene;
   scene.rules = &rules;
+  scene.machine = &machine;
+  for (const Input& input : inputs) {
+    bool folder = input.kind != InputKind::machine && !input.location.empty();
+    if (folder) scene.sys_path.push_back(input.mount);
+  }
+  if (scene.sys_path.empty()) scene.sys_path.emplace_back();
   add_packages(scene, inputs, facts);
   add_files(scene, inputs, facts);
-  add_names(scene);
+  add_folders(scene, inputs);
+  add_names(scene, inputs);
   add_assumed_paths(scene);
   choose_python(scene, python);
+  auto interpreter = scene.by_path.find(machine.interpreter);
+  if (interpreter != scene.by_path.end()) scene.interpreter = interpreter->second;
   return scene;
 }
 

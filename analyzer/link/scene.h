@@ -4,12 +4,14 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "rules/rules.h"
 #include "wheelvet/facts.h"
 #include "wheelvet/input.h"
 #include "wheelvet/link.h"
+#include "wheelvet/machine.h"
 
 namespace wheelvet {
 
@@ -25,19 +27,27 @@ struct ScenePackage {
   const PackageFacts* facts = nullptr;
   std::size_t input = none;
   bool target = false;
-  bool replaced = false;  ///< a provider's, and a target of its name takes its place
+  bool replaced = false;  ///< another package of its name takes its place
 };
 
 /// A requirement of a package among the inputs.
 struct Declared {
-  std::string by;      ///< "torch 2.10.0"
-  std::string pinned;  ///< version of an "==" clause, else empty
-  std::string extra;   ///< the extra that it belongs to, else empty
-  std::string name;    ///< normalised name of what is required
+  std::string by;        ///< "torch 2.10.0"
+  std::string pinned;    ///< version of an "==" clause, else empty
+  std::string extra;     ///< the extra that it belongs to, else empty
+  std::string name;      ///< normalised name of what is required
+  bool settled = false;  ///< of an installed package: what is not there now will not be brought
 };
 
 struct Scene {
   const Rules* rules = nullptr;
+  const Machine* machine = nullptr;  ///< never null; not `given` when nothing is known of it
+  /// No benefit of the doubt: what the loader's own search does not reach is not there, whatever a
+  /// package may open before.
+  bool exact = false;
+  std::size_t interpreter = none;     ///< its file, when the machine's is among the files
+  std::vector<std::string> sys_path;  ///< mounts of the folders that modules are imported from
+  std::unordered_set<std::string> folders;  ///< installed paths of the inputs' folders
   std::vector<SceneFile> files;
   std::vector<ScenePackage> packages;
   std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
@@ -54,7 +64,15 @@ struct Scene {
 /// Lays the inputs over each other as an installation would, targets last. WrongUsage when two
 /// inputs are different versions of one package. `python`: wanted interpreter, empty to choose.
 Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
-                const std::string& python);
+                const Machine& machine, const std::string& python);
+
+/// The key of a path in `by_path`: paths below the environment's site-packages are relative to it,
+/// whatever way they are spelled.
+std::string place(const Scene& scene, const std::string& path);
+
+/// False for a folder that is known not to be there: it lies below site-packages and no input has
+/// it. The kernel resolves ".." by what is there, not by names alone.
+bool may_exist(const Scene& scene, const std::string& folder);
 
 /// The name of a requirement ("nvidia-nccl-cu12==2.27.5; platform_system == 'Linux'"), normalised,
 /// and its pinned version; empty when it belongs to an extra.
@@ -70,10 +88,6 @@ const Declared* who_declares(const std::map<std::string, Declared>& list, const 
 /// The file of a package that a DT_NEEDED of that name would be satisfied by if it were loaded
 /// already; none if there is none.
 std::size_t file_of_package(const Scene& scene, std::size_t package, std::string_view name);
-
-/// Joins a folder and a path and removes "." and ".."; a path may lead out at the front ("../x").
-std::string join_path(std::string_view folder, std::string_view path);
-std::string folder_of(std::string_view path);
 
 /// True when the file exports PyInit_<name> for the name it would be imported by.
 bool is_module(const FileFacts& file);

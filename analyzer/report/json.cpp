@@ -78,6 +78,9 @@ Json of(const ReportRoot& root) {
                     {"assumed", root.assumed},
                     {"undecided", root.undecided},
                     {"missing", root.missing}};
+  out["missing_libraries"] = texts(root.missing_libraries);
+  out["missing_symbols"] = texts(root.missing_symbols);
+  out["missing_versions"] = texts(root.missing_versions);
   return out;
 }
 

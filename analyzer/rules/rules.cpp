@@ -65,6 +65,19 @@ void read_libraries(Rules& rules) {
   });
 }
 
+// A list of ["folder", "file name pattern"].
+std::vector<std::pair<std::string, std::string>> name_pairs(const toml::table& table,
+                                                            std::string_view key) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (const toml::array* pairs = table[key].as_array()) {
+    for (const toml::node& node : *pairs) {
+      const toml::array& pair = *node.as_array();
+      out.emplace_back(pair[0].value_or(std::string()), pair[1].value_or(std::string()));
+    }
+  }
+  return out;
+}
+
 void read_imports(Rules& rules) {
   toml::table file = parse("imports.toml");
   each_table(file, "family", [&](const toml::table& entry) {
@@ -88,13 +101,8 @@ void read_imports(Rules& rules) {
       out.since = text(step, "since");
       out.until = text(step, "until");
       out.only_if_loaded = text(step, "only_if_loaded");
-      if (const toml::array* pairs = step["preload"].as_array()) {
-        for (const toml::node& node : *pairs) {
-          const toml::array& pair = *node.as_array();
-          out.preload.emplace_back(pair[0].value_or(std::string()),
-                                   pair[1].value_or(std::string()));
-        }
-      }
+      out.preload = name_pairs(step, "preload");
+      out.rescue = name_pairs(step, "rescue");
     });
   });
 }

@@ -40,6 +40,8 @@ struct ImportStep {
   /// Libraries looked for in nvidia/<folder>/lib, nvidia/cu<major>/lib, <folder>/lib, in this
   /// order; the first that is missing ends the step.
   std::vector<std::pair<std::string, std::string>> preload;
+  /// Libraries opened, as a preload, when the load fails; then it is tried once more.
+  std::vector<std::pair<std::string, std::string>> rescue;
   std::string
       only_if_loaded;  ///< a soname prefix that must be in the process for the step to happen
 };

@@ -21,6 +21,9 @@ enum RelocationUse : std::uint8_t {
   used_by_data = 2,  ///< an address in data: must be there at load
   used_by_tls = 4,
   used_by_copy = 8,
+  /// The offset from the thread pointer is wanted: the module that defines the variable must lie in
+  /// static TLS. Set for symbol 0 when the module's own variables are meant.
+  used_by_static_tls = 16,
 };
 
 /// One entry of the dynamic symbol table, with the gABI's names. Views live as long as the table.
@@ -86,11 +89,14 @@ struct ElfFacts {
 
   std::string soname;
   std::vector<std::string> needed;
+  std::vector<std::string> filters;      ///< DT_FILTER
+  std::vector<std::string> auxiliaries;  ///< DT_AUXILIARY
   std::optional<std::string> rpath;
   std::optional<std::string> runpath;
-  std::uint64_t flags = 0;    ///< DT_FLAGS
-  std::uint64_t flags_1 = 0;  ///< DT_FLAGS_1
-  bool symbolic = false;      ///< DT_SYMBOLIC or DF_SYMBOLIC
+  std::uint64_t flags = 0;       ///< DT_FLAGS
+  std::uint64_t flags_1 = 0;     ///< DT_FLAGS_1
+  bool symbolic = false;         ///< DT_SYMBOLIC or DF_SYMBOLIC
+  bool packed_relative = false;  ///< DT_RELR
 
   SymbolTable symbols;
   std::vector<VersionNeed> version_needs;
@@ -136,6 +142,8 @@ struct FileFacts {
       path;  ///< where it is when installed, relative to site-packages ("../../../lib/x" outside)
   FileKind kind = FileKind::elf;
   ElfFacts elf;  ///< when kind is elf
+  /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
+  std::uint64_t device = 0, inode = 0;
   std::optional<Problem> problem;
 };
 

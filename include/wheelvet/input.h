@@ -10,7 +10,7 @@
 
 namespace wheelvet {
 
-enum class InputKind { wheel, stub, folder, file };
+enum class InputKind { wheel, stub, folder, file, machine };
 
 /// A file inside an input. Names use '/'; for a wheel they are the archive's own, for a folder they
 /// are relative to it.
@@ -23,6 +23,8 @@ struct Member {
   std::uint64_t data_offset = 0;    ///< of the packed bytes
   std::uint32_t crc = 0;
   std::uint16_t method = 0;  ///< 0 stored, 8 deflate
+  /// Folders only: what to open, where it is not the folder's path and the name (links of a root).
+  std::string source = {};
 };
 
 /// A rule of wheel archives that this one breaks. Content, not a failure to read.
@@ -44,6 +46,8 @@ struct Input {
   InputKind kind = InputKind::file;
   std::string path;        ///< as given
   std::string label;       ///< file or folder name, without its path
+  std::string mount;       ///< installed path of the folder: empty for site-packages, else absolute
+  std::string location;    ///< where it is for a process on the machine; empty when it is nowhere
   bool target = false;     ///< a target is vetted, a provider is taken to be there beside it
   std::uint64_t size = 0;  ///< bytes, archives and single files
   std::string identity;    ///< hex SHA-256 of the central directory (archives), else empty

@@ -13,16 +13,20 @@ inline constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 /// How a name was resolved to an object (the steps of glibc's _dl_map_object, in their order).
 enum class Found {
-  interpreter,  ///< in the process before anything else
-  root,         ///< opened by path: the module or library itself
-  loaded,       ///< an object of that soname was in the process already
-  rpath,        ///< DT_RPATH of the requester or of whoever loaded it
-  runpath,      ///< DT_RUNPATH of the requester
-  system,       ///< assumed in a default folder of the system
-  earlier,      ///< a file of the package that the search does not reach: must be opened before
-  driver,       ///< assumed: comes with the NVIDIA driver
-  declared,     ///< there or declared, but in a folder that no path searched names
-  absent,       ///< nowhere, and nobody declares it
+  interpreter,   ///< in the process before anything else
+  preload,       ///< LD_PRELOAD or /etc/ld.so.preload
+  root,          ///< opened by path: the module or library itself
+  loaded,        ///< an object of that soname was in the process already
+  rpath,         ///< DT_RPATH of the requester, of whoever loaded it, or of the interpreter
+  library_path,  ///< LD_LIBRARY_PATH
+  runpath,       ///< DT_RUNPATH of the requester
+  cache,         ///< ld.so.cache
+  built_in,      ///< a folder that ld.so was built to search
+  system,        ///< assumed in a default folder of the system
+  earlier,       ///< a file of the package that the search does not reach: must be opened before
+  driver,        ///< assumed: comes with the NVIDIA driver
+  declared,      ///< there or declared, but in a folder that no path searched names
+  absent,        ///< nowhere, and nobody declares it
 };
 
 /// One object of a process. Either a file of the inputs (`file`) or a library that is not among
@@ -46,6 +50,7 @@ struct Load {
   std::size_t root = none;         ///< index into the plan; none when it does not exist
   bool global = false;             ///< RTLD_GLOBAL
   bool optional = false;           ///< its failure is swallowed by whoever asked
+  bool failed = false;             ///< it failed, and what it brought in is gone again
   std::vector<std::size_t> scope;  ///< breadth-first DT_NEEDED closure of the root
   std::string because;             ///< "import torch", or empty for the root that is judged
 };
@@ -78,6 +83,12 @@ struct VersionMismatch {
   std::string version;
 };
 
+/// An object that was found and that the loader does not take.
+struct Refusal {
+  std::size_t object = none;
+  std::string reason;  ///< in the loader's words
+};
+
 /// One root, loaded in its scenario.
 struct Link {
   std::size_t root_file = none;
@@ -86,6 +97,7 @@ struct Link {
   std::size_t bound = 0;          ///< imports bound to a file of the inputs
   std::size_t assumed = 0;        ///< imports bound to an assumed library
   std::vector<VersionMismatch> mismatches;
+  std::vector<Refusal> refusals;
 };
 
 }  // namespace wheelvet

@@ -40,6 +40,9 @@ struct ReportRoot {
   std::size_t assumed = 0;                 ///< imports bound to assumed libraries
   std::size_t undecided = 0;
   std::size_t missing = 0;
+  std::vector<std::string> missing_libraries;  ///< sonames, in the order they are asked for
+  std::vector<std::string> missing_symbols;    ///< mangled, "name@VERSION" where one is wanted
+  std::vector<std::string> missing_versions;   ///< "GLIBC_2.38 of libc.so.6"
 };
 
 /// An absent library on which the verdict rests.

@@ -6,6 +6,7 @@
 
 #include "facts/metadata.h"
 #include "link/scene.h"
+#include "link/search_path.h"
 #include "report/printable.h"
 #include "rules/rules.h"
 

@@ -34,6 +34,7 @@ struct Stage {
   std::vector<Input> inputs = std::vector<Input>(1);
   Facts facts;
   Rules rules;
+  Machine machine;
   Scene scene;
 
   Stage() {
@@ -76,7 +77,9 @@ struct Stage {
 
   const Scene& set(const std::string& python = "3.12") {
     rules = load_rules();
-    scene = set_scene(inputs, facts, rules, python);
+    inputs[0].members.clear();
+    for (const FileFacts& file : facts.inputs[0].files) inputs[0].members.push_back({file.member});
+    scene = set_scene(inputs, facts, rules, machine, python);
     return scene;
   }
 };

@@ -5,6 +5,7 @@
 #include "checks/explain.h"
 #include "facts/metadata.h"
 #include "link/scene.h"
+#include "link/search_path.h"
 
 using namespace wheelvet;
 
@@ -126,7 +127,7 @@ TEST_CASE("paths are joined without dots, and may lead out at the front") {
   CHECK(join_path("../../../lib", "libtbb.so") == "../../../lib/libtbb.so");
   CHECK(folder_of("a/b/c.so") == "a/b");
   CHECK(folder_of("c.so") == "");
-  CHECK(folder_of("/c.so") == "");
+  CHECK(folder_of("/c.so") == "/");
 }
 
 TEST_CASE("a module is named by its file name up to the first dot") {

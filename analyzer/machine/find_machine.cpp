@@ -1,0 +1,148 @@
+#include "machine/find_machine.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+
+#include <cstdlib>
+
+#include "machine/ld_cache.h"
+#include "machine/tree.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+namespace {
+
+#if defined(__aarch64__)
+constexpr std::uint16_t own_machine = EM_AARCH64;
+#else
+constexpr std::uint16_t own_machine = EM_X86_64;
+#endif
+
+constexpr std::size_t most_bytes = 64u << 20;
+
+struct Loader {
+  const char* path;
+  std::uint16_t machine;
+};
+constexpr Loader loaders[] = {{"/lib64/ld-linux-x86-64.so.2", EM_X86_64},
+                              {"/lib/ld-linux-aarch64.so.1", EM_AARCH64}};
+
+// The folders that ld.so was built to search last: a run of strings "/lib/x86_64-linux-gnu/",
+// "/usr/lib/", each with a '/' at its end (glibc elf/dl-load.c, system_dirs).
+std::vector<std::string> built_in_folders(std::string_view loader) {
+  std::vector<std::string> folders;
+  for (std::size_t at = loader.find('/'); at != std::string_view::npos;
+       at = loader.find('/', at + 1)) {
+    if (at != 0 && loader[at - 1] != '\0') continue;
+    std::size_t end = loader.find('\0', at);
+    if (end == std::string_view::npos) break;
+    std::string_view text = loader.substr(at, end - at);
+    bool folder = text.size() > 1 && text.ends_with('/') &&
+                  text.find("lib") != std::string_view::npos &&
+                  text.find_first_of("%$: ") == std::string_view::npos;
+    if (folder) {
+      folders.emplace_back(text.substr(0, text.size() - 1));
+      at = end;
+    } else if (!folders.empty()) {
+      break;
+    }
+  }
+  return folders;
+}
+
+// "2.36" of "stable release version 2.36.", in the banner that ld.so prints.
+std::string release_of(std::string_view loader) {
+  constexpr std::string_view words = "release version ";
+  std::size_t at = loader.find(words);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = loader.substr(at + words.size(), 16);
+  std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789."));
+  while (number.ends_with('.')) number.remove_suffix(1);
+  return std::string(number);
+}
+
+void split_paths(std::string_view text, std::string_view separators,
+                 std::vector<std::string>& out) {
+  while (!text.empty()) {
+    std::size_t end = text.find_first_of(separators);
+    if (end != 0) out.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+// glibc-hwcaps subfolders, best first (glibc elf/dl-hwcaps_subdirs.c, sysdeps/x86_64): from 2.33.
+std::vector<std::string> own_capabilities() {
+  std::vector<std::string> out;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("x86-64-v4")) out.emplace_back("x86-64-v4");
+  if (__builtin_cpu_supports("x86-64-v3")) out.emplace_back("x86-64-v3");
+  if (__builtin_cpu_supports("x86-64-v2")) out.emplace_back("x86-64-v2");
+#endif
+  return out;
+}
+
+void read_environment(Machine& machine) {
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) {
+    split_paths(path, ":;", machine.library_path);
+  }
+  if (const char* preload = std::getenv("LD_PRELOAD")) {
+    split_paths(preload, ": ", machine.preload);
+  }
+  if (auto platform = reinterpret_cast<const char*>(::getauxval(AT_PLATFORM))) {
+    machine.platform = platform;
+  }
+}
+
+// Comments run from '#' to the end of the line (glibc elf/rtld.c, do_preload from the file).
+void read_preload_file(Machine& machine) {
+  std::string text = text_of(machine.root, "/etc/ld.so.preload", 1u << 20);
+  std::string kept;
+  bool comment = false;
+  for (char c : text) {
+    if (c == '#') comment = true;
+    if (c == '\n') comment = false;
+    kept += comment ? ' ' : c;
+  }
+  split_paths(kept, " :\t\n", machine.preload);
+}
+
+}  // namespace
+
+Machine find_machine(const std::string& root) {
+  Machine machine;
+  machine.given = true;
+  machine.root = root;
+  while (machine.root.ends_with('/')) machine.root.pop_back();
+  std::uint16_t elf_machine = own_machine;
+  std::vector<std::string> capabilities;
+  if (machine.root.empty()) {
+    read_environment(machine);
+    capabilities = own_capabilities();
+  }
+  for (const Loader& loader : loaders) {
+    std::string text = text_of(machine.root, loader.path, most_bytes);
+    if (text.empty()) continue;
+    elf_machine = loader.machine;
+    machine.glibc = release_of(text);
+    machine.default_folders = built_in_folders(text);
+    break;
+  }
+  if (!machine.default_folders.empty()) machine.lib = machine.default_folders.front().substr(1);
+  if (machine.platform.empty()) machine.platform = elf_machine == EM_AARCH64 ? "aarch64" : "x86_64";
+  std::string cache = text_of(machine.root, "/etc/ld.so.cache", most_bytes);
+  try {
+    if (!cache.empty()) {
+      Bytes bytes(reinterpret_cast<const std::uint8_t*>(cache.data()), cache.size());
+      machine.cache = read_ld_cache(bytes, elf_machine, capabilities);
+    }
+  } catch (const Unreadable&) {
+    machine.cache.clear();  // the loader goes on without a cache that it cannot read
+  }
+  for (const std::string& name : capabilities) {
+    machine.capabilities.push_back("glibc-hwcaps/" + name);
+  }
+  read_preload_file(machine);
+  return machine;
+}
+
+}  // namespace wheelvet
