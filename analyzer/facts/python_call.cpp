@@ -118,6 +118,16 @@ bool may_be_extension(std::string_view pattern) {
   return last != "*" && !last.ends_with(".py") && !last.ends_with(".pyc");
 }
 
+/// A tuple whose elements are known each, as an element of a list of such.
+PythonValue row_of(const PythonValue& tuple) {
+  PythonValue row = text_value("");
+  for (std::size_t i = 0; i < tuple.texts.size(); ++i) {
+    std::string before(i == 0 ? 0 : 1, kPyColumn);
+    row.texts[0] += before + tuple.texts[i];
+  }
+  return row;
+}
+
 PythonPlace place_of(std::string_view text, std::string_view pattern) {
   if (text.starts_with(kPyRoot)) return PythonPlace::packages;
   if (text.starts_with('/')) return PythonPlace::absolute;
@@ -177,7 +187,7 @@ const PythonHelper* PythonReader::find_helper(const std::string& name) const {
   }
   if (own != own_.end()) return &own->second;
   auto known = known_.find(name);
-  return known == known_.end() ? nullptr : &known->second;
+  return known == known_.end() || known->second.constant ? nullptr : &known->second;
 }
 
 PythonValue PythonReader::call_function(const std::string& name, const PythonArguments& arguments) {
@@ -278,8 +288,11 @@ PythonValue PythonReader::call_method(const PythonValue& value, std::string_view
   if (adds) {
     if (find_name(variable) != nullptr) {
       PythonValue more = name == "insert" ? value_at(arguments, 1) : first;
-      more.list = true;
       PythonValue whole = *find_name(variable);
+      bool rows = std::any_of(whole.texts.begin(), whole.texts.end(),
+                              [](const std::string& text) { return has_mark(text, kPyColumn); });
+      if (rows && more.list && name != "extend") more = row_of(more);
+      more.list = true;
       join_values(whole, more);
       assign_name(variable, whole, false);
     }
@@ -374,7 +387,7 @@ bool PythonReader::call_opener(const std::string& name, const PythonArguments& a
     PythonValue mode;
     const PythonArgument* said = argument_at(arguments, opener.mode, opener.mode_keyword);
     if (said != nullptr) mode = said->value;
-    if (opener.global) mode = text_value(std::string(1, kPyName) + "RTLD_GLOBAL");
+    if (opener.global) mode = text_value(std::string(1, kPyName) + "os.RTLD_GLOBAL");
     open(path == nullptr ? unknown_value() : path->value, mode, name, false, false);
     return true;
   }
@@ -408,7 +421,12 @@ void PythonReader::open(const PythonValue& path, const PythonValue& mode, const 
     modes = substitute(mode, helper.defaults);
   }
   bool global = says_flag(modes, "RTLD_GLOBAL");
-  for (const std::string& text : paths.texts) {
+  for (std::string text : paths.texts) {
+    // module.__file__, which only an extension module's can be here.
+    constexpr std::string_view kInit = "/__init__.py";
+    if (text.ends_with(kInit)) {
+      text = with_suffix(text_value(text.substr(0, text.size() - kInit.size()))).texts[0];
+    }
     std::string pattern = pattern_of(text);
     if (call.ends_with("spec_from_file_location") && !may_be_extension(pattern)) continue;
     bool shown = std::any_of(out_.opens.begin(), out_.opens.end(), [&](const PythonOpen& each) {

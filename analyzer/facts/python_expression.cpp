@@ -29,8 +29,10 @@ std::optional<bool> compare(std::string_view operation, const PythonValue& left,
   std::optional<std::string> a = known_text(left);
   if (!a) return std::nullopt;
   if (operation == "in" || operation == "not in") {
-    if (!right.list || !all_known(right)) return std::nullopt;
-    bool found = std::find(right.texts.begin(), right.texts.end(), *a) != right.texts.end();
+    std::optional<std::string> whole = known_text(right);
+    if (!whole && (!right.list || !all_known(right))) return std::nullopt;
+    bool found = whole ? whole->find(*a) != std::string::npos
+                       : std::find(right.texts.begin(), right.texts.end(), *a) != right.texts.end();
     return found == (operation == "in");
   }
   std::optional<std::string> b = known_text(right);
@@ -534,13 +536,28 @@ PythonValue PythonReader::attribute(const PythonValue& value, std::string_view n
     place = module_names_.find(member);
     if (place != module_names_.end()) return place->second;
   }
+  auto constant = known_.find(whole);
+  if (constant != known_.end() && constant->second.constant) return constant->second.returns;
   return text_value(std::string(1, kPyName) + whole);
+}
+
+/// Of a text, `[:count]`: some ask for the platform's first letters.
+PythonValue PythonReader::sliced(const PythonValue& value, Range inside) const {
+  if (value.list) return value;
+  std::optional<std::string> text = known_text(value);
+  bool head = inside.last - inside.first == 2 && tokens_->is(inside.first, ":") &&
+              tokens_->tokens[inside.first + 1].kind == PythonTokenKind::number;
+  if (!text || !head) return unknown_value();
+  std::string_view number = tokens_->spelling(inside.first + 1);
+  std::size_t count = 0;
+  std::from_chars(number.data(), number.data() + number.size(), count);
+  return text_value(text->substr(0, count));
 }
 
 PythonValue PythonReader::subscript(const PythonValue& value, Range inside) {
   bool slice = find(inside, ":") < inside.last;
   PythonValue key = evaluate(inside);
-  if (slice) return value.list ? value : unknown_value();
+  if (slice) return sliced(value, inside);
   bool parents = inside.first >= 3 && tokens_->is(inside.first - 2, "parents");
   std::optional<std::string> number = known_text(key);
   std::size_t index = 0;

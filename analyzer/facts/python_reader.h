@@ -103,6 +103,7 @@ class PythonReader {
   PythonValue formatted(std::string_view body, bool raw);
   PythonValue field(std::string_view text);
   PythonValue attribute(const PythonValue& value, std::string_view name);
+  PythonValue sliced(const PythonValue& value, Range inside) const;
   PythonValue subscript(const PythonValue& value, Range inside);
   PythonArguments arguments(Range inside);
   PythonValue charged(PythonValue value);

@@ -1,5 +1,7 @@
 #include "facts/python_source.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -40,6 +42,15 @@ void add_mentions(const PythonTokens& tokens, PythonSource& out) {
   }
 }
 
+/// A path in the package, or a part of a library's name.
+bool may_name_library(const PythonValue& value) {
+  return std::any_of(value.texts.begin(), value.texts.end(), [](const std::string& text) {
+    bool composed = has_mark(text, kPyParameter) && text.size() > 2 && !text.starts_with(kPyName);
+    return text.starts_with(kPyRoot) || composed || text.ends_with(".so") ||
+           text.find(".so.") != text.npos;
+  });
+}
+
 std::string with_dots(std::string text) {
   std::replace(text.begin(), text.end(), '/', '.');
   return text;
@@ -61,6 +72,11 @@ PythonModule module_at(std::string_view path) {
   return module;
 }
 
+// The library's memmem reads a text several times as fast as string_view's find.
+bool contains(std::string_view text, std::string_view word) {
+  return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+}
+
 /// ".so" where a file name may end, in a literal or a comment.
 bool spells_library(std::string_view text) {
   for (std::size_t at = text.find(".so"); at != text.npos; at = text.find(".so", at + 3)) {
@@ -75,7 +91,7 @@ bool spells_library(std::string_view text) {
 bool may_open_libraries(std::string_view text) {
   return spells_library(text) ||
          std::any_of(std::begin(kOpenerWords), std::end(kOpenerWords),
-                     [&](std::string_view word) { return text.find(word) != text.npos; });
+                     [&](std::string_view word) { return contains(text, word); });
 }
 
 PythonSource read_python_source(std::string_view text, std::string_view path,
@@ -85,8 +101,8 @@ PythonSource read_python_source(std::string_view text, std::string_view path,
   PythonModule module = module_at(path);
   PythonReader reader(tokens, statements, module, known);
   PythonSource out = reader.read(false);
-  bool evaluate = may_open_libraries(text) || text.find("setdlopenflags") != text.npos ||
-                  reader.imports_helpers();
+  bool evaluate =
+      may_open_libraries(text) || contains(text, "setdlopenflags") || reader.imports_helpers();
   for (int pass = 0; evaluate && pass < kPasses; ++pass) out = reader.read(true);
   out.incomplete |= tokens.incomplete;
   add_mentions(tokens, out);
@@ -106,10 +122,14 @@ PythonSource PythonReader::read(bool evaluate) {
   for (const PythonStatement& statement : statements_.statements) read_statement(statement);
   module_names_ = std::move(scopes_[0].names);
   for (const auto& [name, helper] : own_) {
-    bool useful = !helper.opens.empty() ||
-                  std::any_of(helper.returns.texts.begin(), helper.returns.texts.end(),
-                              [](const std::string& text) { return text.size() > 1; });
+    bool useful = !helper.opens.empty() || may_name_library(helper.returns);
     if (!name.starts_with('.') && useful) out_.helpers[module_.name + "." + name] = helper;
+  }
+  for (const auto& [name, value] : module_names_) {
+    if (name.starts_with('.') || !may_name_library(value)) continue;
+    PythonHelper& constant = out_.helpers[module_.name + "." + name];
+    constant.constant = true;
+    constant.returns = value;
   }
   return std::move(out_);
 }
@@ -216,7 +236,15 @@ void PythonReader::enter_block(const PythonStatement& statement, std::optional<b
 }
 
 void PythonReader::read_simple(Range range) {
-  if (read_import(range) || !evaluate_) return;
+  if (read_import(range)) return;
+  if (!evaluate_) {
+    // Conditions are followed in every file, and what they ask for may be kept in a name:
+    // `WINDOWS = sys.platform == "win32"`.
+    constexpr std::size_t kMaxFlag = 16;
+    bool flag = range.last - range.first <= kMaxFlag && tokens_->is(range.first + 1, "=");
+    if (flag) read_assignment(range);
+    return;
+  }
   if (tokens_->is(range.first, "return") || tokens_->is(range.first, "yield")) {
     PythonValue value =
         range.first + 1 == range.last ? PythonValue{} : evaluate({range.first + 1, range.last});

@@ -38,7 +38,8 @@ struct PythonOpen {
   unsigned line = 0;
 };
 
-/// A function whose calls open something, or give the name of something to open.
+/// A function whose calls open something, or give the name of something to open; or a name of a
+/// module that holds such a name.
 struct PythonHelper {
   struct Open {
     PythonValue path, mode;
@@ -49,6 +50,7 @@ struct PythonHelper {
   std::vector<PythonValue> defaults;  ///< one for each parameter
   PythonValue returns;
   std::vector<Open> opens;
+  bool constant = false;  ///< not a function: `returns` is what the name holds
 };
 /// By dotted name, "package.module.function".
 using PythonHelpers = std::map<std::string, PythonHelper, std::less<>>;

@@ -363,8 +363,9 @@ class Tokenizer {
   void read_symbol() {
     std::string_view rest = text().substr(at_, 3);
     std::size_t size = 1;
+    bool may_be_long = rest.size() > 1 && std::string_view("=*/<>.").find(rest[1]) != kNoEnd;
     for (std::string_view symbol : kLongSymbols) {
-      if (rest.starts_with(symbol)) {
+      if (may_be_long && rest.starts_with(symbol)) {
         size = symbol.size();
         break;
       }

@@ -37,8 +37,10 @@ struct PythonTokens {
   }
   /// True for a name or symbol of this spelling.
   bool is(std::size_t i, std::string_view spelt) const {
-    return (tokens[i].kind == PythonTokenKind::name || tokens[i].kind == PythonTokenKind::symbol) &&
-           spelling(i) == spelt;
+    const PythonToken& token = tokens[i];
+    bool may_be = token.end - token.begin == spelt.size() && text[token.begin] == spelt[0] &&
+                  (token.kind == PythonTokenKind::name || token.kind == PythonTokenKind::symbol);
+    return may_be && (spelt.size() == 1 || spelling(i) == spelt);
   }
 };
 

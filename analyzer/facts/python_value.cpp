@@ -240,9 +240,12 @@ std::string pattern_of(std::string_view text) {
   std::string shown = part(std::string(text));
   std::string flat;
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    bool open = shown[i] == kPyUnknown || shown[i] == kPyParameter || shown[i] == '*';
-    if (shown[i] == kPyParameter) ++i;  // its number
-    if (!open) flat += shown[i];
+    char c = shown[i];
+    bool open = c == kPyUnknown || c == kPyParameter || c == '*' || c == '?' || c == '[';
+    std::size_t close = c == '[' ? shown.find(']', i) : std::string::npos;
+    if (close != std::string::npos) i = close;
+    if (c == kPyParameter) ++i;  // its number
+    if (!open) flat += c;
     if (open && !flat.ends_with('*')) flat += '*';
   }
   bool rooted = flat.starts_with(kPyRoot);

@@ -6,6 +6,7 @@ Files that this Python cannot parse are left out.
 """
 import ast
 import os
+import re
 import subprocess
 import sys
 import types
@@ -21,21 +22,49 @@ PLATFORM = {
 }
 
 
-def condition(test, own_name):
+# Files without these keep nothing of the platform in a name, and need no walk.
+ASKS = re.compile(rb"platform|\bname\s*==|import (os|sys) as")
+
+
+def platform_names(tree, own_name, asks):
+    """What this file calls the modules above, and the names that keep what they say."""
+    names = {"__builtins__": {}, "__name__": own_name, **PLATFORM}
+    if not asks:
+        return names
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names.update({each.asname: PLATFORM[each.name] for each in node.names if each.asname and each.name in PLATFORM})
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            truth = None if isinstance(node.value, ast.Constant) else condition(node.value, names)
+            if truth is None:
+                continue
+            name = node.targets[0].id
+            stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+            if len(stored) == 1:
+                names[name] = truth
+    return names
+
+
+def condition(test, names):
     """True or False where the platform, or the program being Linux's, says so; None otherwise."""
     if isinstance(test, ast.BoolOp):
-        truths = [condition(value, own_name) for value in test.values]
+        truths = [condition(value, names) for value in test.values]
         decides = isinstance(test.op, ast.Or)
         if decides in truths:
             return decides
         return None if None in truths else not decides
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        truth = condition(test.operand, own_name)
+        truth = condition(test.operand, names)
         return None if truth is None else not truth
     if not isinstance(test, (ast.Compare, ast.Call, ast.Constant, ast.Name, ast.Attribute)):
         return None
+    # Nothing else can be evaluated with these names; asking costs more than all the rest.
+    if not any(isinstance(node, ast.Name) and node.id in names or isinstance(node, ast.Constant) for node in ast.walk(test)):
+        return None
     try:
-        value = eval(compile(ast.Expression(test), "", "eval"), {"__builtins__": {}, "__name__": own_name, **PLATFORM})
+        value = eval(compile(ast.Expression(test), "", "eval"), dict(names))
     except Exception:
         return None
     numeral = isinstance(value, int) and isinstance(test, ast.Constant)
@@ -43,11 +72,12 @@ def condition(test, own_name):
 
 
 class Walk:
-    def __init__(self, path):
+    def __init__(self, path, tree, asks):
         self.path = path
         self.package = os.path.dirname(path).replace("/", ".")
         stem = os.path.basename(path)[:-3]
         self.name = self.package if stem == "__init__" else f"{self.package}.{stem}".lstrip(".")
+        self.names = platform_names(tree, self.name, asks)
         self.found = []
 
     def absolute(self, module, level):
@@ -78,7 +108,7 @@ class Walk:
         elif isinstance(node, ast.ClassDef):
             self.body(node.body, guarded, function)
         elif isinstance(node, ast.If):
-            truth = condition(node.test, self.name)
+            truth = condition(node.test, self.names)
             if truth is not False:
                 self.body(node.body, guarded or truth is None, function)
             if truth is not True:
@@ -90,7 +120,7 @@ class Walk:
             self.body(node.orelse, True, function)
             self.body(node.finalbody, guarded, function)
         elif isinstance(node, ast.While):
-            truth = condition(node.test, self.name)
+            truth = condition(node.test, self.names)
             if truth is not False:
                 self.body(node.body, guarded or truth is None, function)
             self.body(node.orelse, True, function)
@@ -112,8 +142,9 @@ class Walk:
 def expected(path, file):
     with open(file, "rb") as source, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = ast.parse(source.read())
-    walk = Walk(path)
+        text = source.read()
+        tree = ast.parse(text)
+    walk = Walk(path, tree, ASKS.search(text) is not None)
     walk.body(tree.body, False, False)
     return walk.found
 
