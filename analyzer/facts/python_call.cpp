@@ -67,8 +67,8 @@ constexpr std::string_view kSame[] = {"str",
                                       "glob.escape",
                                       "typing.cast"};
 constexpr std::string_view kSameMethods[] = {
-    "resolve", "absolute", "as_posix", "expanduser", "strip", "rstrip",  "copy",         "encode",
-    "decode",  "values",   "keys",     "items",      "lower", "__str__", "enter_context"};
+    "resolve", "absolute", "as_posix", "expanduser", "strip", "rstrip",  "copy",
+    "encode",  "decode",   "values",   "keys",       "items", "__str__", "enter_context"};
 constexpr std::string_view kPaths[] = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath",
                                        "pathlib.PurePosixPath"};
 
@@ -226,7 +226,7 @@ std::optional<PythonValue> PythonReader::call_path_function(std::string_view nam
   }
   if (listed(kSame, name)) {
     bool list = name == "list" || name == "tuple" || name == "set" || name == "sorted";
-    if (arguments.empty()) return list ? PythonValue{{}, true} : unknown_value();
+    if (arguments.empty()) return list ? PythonValue{{}, true, false} : unknown_value();
     if (name == "next" && arguments.size() > 1) join_values(first, arguments[1].value);
     first.list = list || (first.list && name != "next");
     return first;
@@ -237,7 +237,7 @@ std::optional<PythonValue> PythonReader::call_path_function(std::string_view nam
     const PythonArgument* root = argument_at(arguments, Opener::kNone, "root_dir");
     return glob_value(root == nullptr ? first : join_paths(root->value, first));
   }
-  if (name == "os.listdir") return PythonValue{unknown_value().texts, true};
+  if (name == "os.listdir") return PythonValue{unknown_value().texts, true, false};
   if (name == "enumerate") {
     PythonValue rows = concatenate(unknown_value(), std::string(1, kPyColumn), first);
     rows.list = true;
@@ -247,7 +247,7 @@ std::optional<PythonValue> PythonReader::call_path_function(std::string_view nam
     return name == "filter" ? value_at(arguments, 1) : unknown_value();
   }
   if (name == "dict") {
-    PythonValue rows{{}, true};
+    PythonValue rows{{}, true, false};
     for (const PythonArgument& each : arguments) {
       std::string key(each.keyword);
       join_values(rows, concatenate(text_value(key), std::string(1, kPyColumn), each.value));
@@ -259,7 +259,7 @@ std::optional<PythonValue> PythonReader::call_path_function(std::string_view nam
     if (arguments.size() > 1) join_values(value, arguments[1].value);
     return value;
   }
-  if (name == "platform.system") return text_value("Linux");
+  if (name == "platform.system") return platform_value("Linux");
   if (name == "sysconfig.get_config_var" || name.ends_with(".sysconfig.get_config_var")) {
     std::optional<std::string> variable = known_text(first);
     bool suffix = variable && (*variable == "EXT_SUFFIX" || *variable == "SO");
@@ -321,7 +321,14 @@ PythonValue PythonReader::call_method(const PythonValue& value, std::string_view
   }
   std::optional<std::string> text = known_text(value);
   if (name == "format" && text) return brace_formatted(*text, arguments);
-  if (name == "startswith" && text) {
+  if (name == "lower" && text && value.platform) {
+    std::string lower = *text;
+    for (char& c : lower) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return platform_value(lower);
+  }
+  if (name == "startswith" && text && value.platform) {
     bool any = false, open = false;
     for (const std::string& start : first.texts) {
       any |= text->starts_with(start);

@@ -26,6 +26,8 @@ bool all_known(const PythonValue& value) {
 /// left OP right, where both are known; only what platform conditions use.
 std::optional<bool> compare(std::string_view operation, const PythonValue& left,
                             const PythonValue& right) {
+  // Other texts that are compared change in the course of a run.
+  if (!left.platform && !right.platform) return std::nullopt;
   std::optional<std::string> a = known_text(left);
   if (!a) return std::nullopt;
   if (operation == "in" || operation == "not in") {
@@ -376,7 +378,8 @@ PythonValue PythonReader::name_value(std::string_view name) {
   if (name == "None") return {};
   if (name == "True" || name == "False") return truth_value(name == "True");
   if (name == "__file__") return own_file();
-  if (name == "__name__") return text_value(module_.name);
+  if (name == "__name__") return platform_value(module_.name);
+  if (name == "TYPE_CHECKING") return truth_value(false);
   if (name == "__package__") return text_value(module_.package);
   if (name == "__path__") return package_folder(text_value(module_.package));
   if (const PythonValue* value = find_name(name)) {
@@ -422,7 +425,7 @@ PythonValue PythonReader::comprehension(Range inside, std::size_t first_for) {
 }
 
 PythonValue PythonReader::display(char open, Range inside) {
-  if (inside.first == inside.last) return {{}, true};
+  if (inside.first == inside.last) return {{}, true, false};
   bool tuple = open == '[' || open == '{' || find(inside, ",") < inside.last;
   if (!tuple) return evaluate(inside);
   PythonValue out;
@@ -516,12 +519,12 @@ PythonValue PythonReader::attribute(const PythonValue& value, std::string_view n
     return unknown_value();
   }
   std::string whole = name.empty() ? *base : *base + "." + std::string(name);
-  if (whole == "sys.platform") return text_value("linux");
-  if (whole == "os.name") return text_value("posix");
+  if (whole == "sys.platform") return platform_value("linux");
+  if (whole == "os.name") return platform_value("posix");
   if (whole == "os.sep" || whole == "os.path.sep") return text_value("/");
   if (whole == "os.pardir" || whole == "os.path.pardir") return text_value("..");
   if (whole == "os.curdir") return text_value(".");
-  if (whole == "typing.TYPE_CHECKING" || whole == "TYPE_CHECKING") return truth_value(false);
+  if (name == "TYPE_CHECKING") return truth_value(false);
   if (whole == "importlib.machinery.EXTENSION_SUFFIXES") {
     return concatenate(text_value("."), "", concatenate(unknown_value(), "so", text_value("")));
   }
@@ -551,7 +554,9 @@ PythonValue PythonReader::sliced(const PythonValue& value, Range inside) const {
   std::string_view number = tokens_->spelling(inside.first + 1);
   std::size_t count = 0;
   std::from_chars(number.data(), number.data() + number.size(), count);
-  return text_value(text->substr(0, count));
+  PythonValue out = text_value(text->substr(0, count));
+  out.platform = value.platform;
+  return out;
 }
 
 PythonValue PythonReader::subscript(const PythonValue& value, Range inside) {

@@ -121,16 +121,21 @@ void substitute_text(const std::string& text, std::size_t begin,
 
 }  // namespace
 
-PythonValue unknown_value() { return {{kUnknownText}, false}; }
+PythonValue unknown_value() { return {{kUnknownText}}; }
 PythonValue text_value(std::string text) {
   PythonValue value;
   add_text(value, std::move(text));
   return value;
 }
-PythonValue truth_value(bool truth) { return {{{kPyTruth, truth ? 'T' : 'F'}}, false}; }
+PythonValue truth_value(bool truth) { return {{{kPyTruth, truth ? 'T' : 'F'}}}; }
+PythonValue platform_value(std::string text) {
+  PythonValue value = text_value(std::move(text));
+  value.platform = true;
+  return value;
+}
 PythonValue parameter_value(std::size_t index) {
   if (index >= kPyMaxParameters) return unknown_value();
-  return {{{kPyParameter, static_cast<char>(0x40 + index)}}, false};
+  return {{{kPyParameter, static_cast<char>(0x40 + index)}}};
 }
 
 std::string literal_text(std::string text) {
@@ -241,7 +246,9 @@ std::string pattern_of(std::string_view text) {
   std::string flat;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     char c = shown[i];
-    bool open = c == kPyUnknown || c == kPyParameter || c == '*' || c == '?' || c == '[';
+    // A whole path inside of a text, or a name as a part of one, is nothing that can be told.
+    bool mark = static_cast<unsigned char>(c) <= kPyLastMark && !(c == kPyRoot && i == 0);
+    bool open = mark || c == '*' || c == '?' || c == '[';
     std::size_t close = c == '[' ? shown.find(']', i) : std::string::npos;
     if (close != std::string::npos) i = close;
     if (c == kPyParameter) ++i;  // its number

@@ -15,6 +15,7 @@ namespace wheelvet {
 struct PythonValue {
   std::vector<std::string> texts;
   bool list = false;
+  bool platform = false;  ///< says where Python runs: a condition may rest on it
 };
 
 // Bytes that stand for something inside of a text. Literals that hold such bytes are unknown.
@@ -31,6 +32,7 @@ inline constexpr std::size_t kPyMaxParameters =
 PythonValue unknown_value();
 PythonValue text_value(std::string text);
 PythonValue truth_value(bool truth);
+PythonValue platform_value(std::string text);
 PythonValue parameter_value(std::size_t index);
 
 /// The text of a literal: unknown when it holds bytes that are marks here.

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const PythonOpen& open : second.opens) {
     for (char c : open.pattern) {
       // None of the marks that stand for unknown parts may leave the reader.
-      if (c >= kPyRoot && c <= kPyLastMark) std::abort();
+      if (static_cast<unsigned char>(c) <= kPyLastMark) std::abort();
     }
   }
   return 0;

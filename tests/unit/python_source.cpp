@@ -137,9 +137,17 @@ TEST_CASE("branches for other systems are left out, and the one for Linux is sur
         Texts{"+sys", "+b"});
 }
 
+TEST_CASE("only what the platform says decides a condition, not what a name held before") {
+  CHECK(imports_of("import ctypes\nmode = 'a'\nwhile x:\n if mode == 'b': import c\n"
+                   " mode = 'b'\nif 'posix' == mode: import d\n") == Texts{"+ctypes", "?c", "?d"});
+  CHECK(imports_of("import platform as p\ns = p.system().lower()\nif s == 'windows': import a\n") ==
+        Texts{"+platform"});
+}
+
 TEST_CASE("what only a type checker or a script runs is left out") {
   CHECK(imports_of("import typing as t\nfrom typing import TYPE_CHECKING\n"
                    "if TYPE_CHECKING: import a\nif t.TYPE_CHECKING: import b\n"
+                   "TYPE_CHECKING = False\nif TYPE_CHECKING: import d\n"
                    "if __name__ == '__main__': import c\n") ==
         Texts{"+typing", "+typing TYPE_CHECKING"});
 }
@@ -205,6 +213,9 @@ TEST_CASE("a part that no literal tells is a star") {
                "ctypes.CDLL(os.path.join(root(), 'lib', 'libx.so'))\nctypes.CDLL(name())\n"
                "ctypes.CDLL('lib%s.so' % v)\nctypes.CDLL('lib[*.so')") ==
       Texts{"search libcudart.so.*", "? */lib/libx.so", "? *", "search lib*.so", "search lib*.so"});
+  // A path inside of a name is no path.
+  CHECK(opens_of("import ctypes, os\nctypes.CDLL('lib{}.so'.format(__file__))") ==
+        Texts{"? lib*/pkg/mod.py.so"});
 }
 
 TEST_CASE("a loop opens each element of its list") {
