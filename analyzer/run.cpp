@@ -3,10 +3,12 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <set>
 
 #include "checks/checks.h"
 #include "checks/explain.h"
 #include "facts/read_facts.h"
+#include "facts/read_python.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
 #include "link/scene.h"
@@ -67,6 +69,17 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   return inputs;
 }
 
+// First folders of the packages whose imports rules/ describes.
+std::set<std::string> known_packages(const Rules& rules) {
+  std::set<std::string> folders;
+  for (const ImportRule& rule : rules.imports) {
+    for (const ImportStep& step : rule.steps) {
+      if (!step.open.empty()) folders.insert(step.open.substr(0, step.open.find('/')));
+    }
+  }
+  return folders;
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -92,9 +105,11 @@ Report check(const Request& request) {
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
   Facts facts = read_facts(inputs, {request.jobs, request.progress});
   clock.lap("facts");
+  Rules rules = loaded.get();
+  read_python(inputs, known_packages(rules), facts, request.jobs);
+  clock.lap("python");
   add_machine(machine, inputs, facts);
   clock.lap("machine");
-  Rules rules = loaded.get();
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
   scene.exact = request.alone;
   clock.lap("scene");

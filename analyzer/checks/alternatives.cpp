@@ -76,19 +76,67 @@ std::vector<std::string> alternative_groups(const Run& run, const std::vector<Ro
   return groups;
 }
 
+namespace {
+
+// Nothing of a group loads, and not for one reason: the reader wants one answer, not a list of what
+// each alternative lacks.
+Finding none_loads(const std::string& group, const std::vector<const Finding*>& parts) {
+  Finding out;
+  out.id = "LIB-009";
+  out.severity = Severity::error;
+  out.title = fmt::format("none of the alternatives loads: {}", group);
+  out.cause = "each lacks something; the package takes the one that fits what is installed";
+  out.fix = "supply what one of them needs, of one release";
+  for (const Finding* part : parts) {
+    for (const std::string& root : part->roots) add_once(out.roots, root);
+    for (const std::string& object : part->objects) add_once(out.objects, object);
+    add_once(out.evidence, part->title);
+    out.symbols.insert(out.symbols.end(), part->symbols.begin(), part->symbols.end());
+  }
+  return out;
+}
+
+// Folds the errors that only some alternatives of a failing group have.
+void fold_failing_groups(const std::map<std::string, std::string>& group_of,
+                         const std::set<std::string>& failing_groups,
+                         std::vector<Finding>& findings) {
+  std::map<std::string, std::size_t> sizes;
+  for (const auto& [path, group] : group_of) ++sizes[group];
+  std::map<std::string, std::vector<const Finding*>> parts;
+  auto group_of_finding = [&](const Finding& finding) -> std::string {
+    if (finding.severity != Severity::error || finding.roots.empty()) return {};
+    const std::string& group = group_of.at(finding.roots.front());
+    bool one_group = std::all_of(finding.roots.begin(), finding.roots.end(),
+                                 [&](const auto& root) { return group_of.at(root) == group; });
+    bool some = one_group && finding.roots.size() < sizes[group];
+    return some && failing_groups.contains(group) ? group : std::string();
+  };
+  for (const Finding& finding : findings) {
+    std::string group = group_of_finding(finding);
+    if (!group.empty()) parts[group].push_back(&finding);
+  }
+  std::vector<Finding> folded;
+  for (const auto& [group, list] : parts) folded.push_back(none_loads(group, list));
+  std::erase_if(findings, [&](const Finding& each) { return !group_of_finding(each).empty(); });
+  std::move(folded.begin(), folded.end(), std::back_inserter(findings));
+}
+
+}  // namespace
+
 void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
                          std::vector<Finding>& findings) {
   std::map<std::string, std::string> group_of;
-  std::set<std::string> failing;
+  std::set<std::string> failing, all, served;  // served: groups of which one loads
   for (std::size_t i = 0; i < roots.size(); ++i) group_of[roots[i].path] = groups[i];
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::error) {
       failing.insert(finding.roots.begin(), finding.roots.end());
     }
   }
-  std::set<std::string> served;  // groups of which one loads
   for (const auto& [path, group] : group_of) {
-    if (!group.empty() && !failing.contains(path)) served.insert(group);
+    if (group.empty()) continue;
+    all.insert(group);
+    if (!failing.contains(path)) served.insert(group);
   }
   for (Finding& finding : findings) {
     bool excused = error_only_for(
@@ -97,6 +145,8 @@ void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<s
     finding.severity = Severity::note;
     finding.alternative = true;
   }
+  for (const std::string& group : served) all.erase(group);
+  fold_failing_groups(group_of, all, findings);
 }
 
 std::string interpreter_of(std::string_view path) {
@@ -127,6 +177,53 @@ void excuse_other_interpreters(const Run& run, const std::vector<RootView>& root
   }
 }
 
+namespace {
+
+// What is known of the one that would open it.
+std::string why_unopened(const std::vector<RootView>& roots, const std::string& path) {
+  for (const RootView& view : roots) {
+    if (view.path != path || view.root->opener.empty()) continue;
+    return fmt::format("opened at {}, which may not come to it or may catch the failure",
+                       view.root->opener);
+  }
+  return "nothing is known to open it: it fails if something does";
+}
+
+// Plugins for what most hosts do not have: one line per package, not one per library that they
+// lack.
+void fold_unopened(const Run& run, const std::vector<RootView>& roots,
+                   std::vector<Finding>& findings) {
+  std::map<std::string, std::string> owners;
+  for (const RootView& view : roots) owners[view.path] = owner_of(run, view.root->file);
+  auto folds = [&](const Finding& each) {
+    return each.unopened && each.id == "LIB-001" && each.severity == Severity::warning;
+  };
+  std::map<std::string, Finding> folded;
+  for (const Finding& each : findings) {
+    if (!folds(each)) continue;
+    for (const std::string& root : each.roots) {
+      Finding& out = folded[owners[root]];
+      add_once(out.roots, root);
+      add_once(out.objects, root);
+      add_once(out.evidence, each.title);
+      if (!each.fix.empty()) add_once(out.evidence, each.fix);
+    }
+  }
+  std::erase_if(findings, folds);
+  for (auto& [owner, out] : folded) {
+    out.id = "LIB-010";
+    out.severity = Severity::warning;
+    out.unopened = true;
+    out.title = fmt::format("libraries of {} that nothing is known to open lack others", owner);
+    out.cause =
+        "they serve hardware or software that is not here; they fail if something opens them";
+    out.fix = "none, where that is not used";
+    findings.push_back(std::move(out));
+  }
+}
+
+}  // namespace
+
 void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
                      const std::vector<std::string>& groups, std::vector<Finding>& findings) {
   std::set<std::string> failing, unopened;
@@ -141,8 +238,8 @@ void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const LinkedRoot& root = *roots[i].root;
     bool in_package = run.scene.files[root.file].package != none;
-    if (in_package && !root.module && root.imports.empty() && groups[i].empty() &&
-        served.contains(run.scene.files[root.file].input)) {
+    bool maybe = !root.surely_opened && root.imports.empty() && groups[i].empty();
+    if (in_package && !root.module && maybe && served.contains(run.scene.files[root.file].input)) {
       unopened.insert(roots[i].path);
     }
   }
@@ -152,8 +249,9 @@ void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
     if (!excused) continue;
     finding.severity = Severity::warning;
     finding.unopened = true;
-    finding.evidence.emplace_back("nothing is known to open it: it fails if something does");
+    finding.evidence.push_back(why_unopened(roots, finding.roots.front()));
   }
+  fold_unopened(run, roots, findings);
 }
 
 }  // namespace wheelvet

@@ -50,6 +50,14 @@ void missing_library(const Run& run, const RootView& view, const PlannedObject& 
       "no input holds it, no package among the inputs declares one that does, and it is "
       "no library of plain distributions";
   std::string advice = supply_advice(run.scene, object);
+  for (const Load& load : view.root->link.plan.loads) {
+    if (!load.failed || load.what.substr(load.what.find_last_of('/') + 1) != object.name) continue;
+    finding.title = fmt::format("{}, which is opened before, does not load itself", object.name);
+    finding.cause = "what it needs is missing";
+    finding.fix = "what its own findings say";
+    add_search(view, object, finding);
+    return;
+  }
   auto elsewhere = run.scene.by_name.find(object.name);
   if (elsewhere != run.scene.by_name.end()) {
     const std::string& path = run.scene.files[elsewhere->second].facts->path;
@@ -108,16 +116,15 @@ void built_for_musl(const Run& run, const RootView& view, const PlannedObject& o
 
 // A library that is among the inputs, in a folder that the loader does not search for this
 // requester.
-void unreached_library(const RootView& view, const PlannedObject& object, FindingSet& found) {
-  if (object.found != Found::declared) return;
-  Finding& finding = found.at(object.name, "LIB-006", Severity::warning);
-  finding.title =
-      fmt::format("{} is there, but where the loader does not look for it", object.name);
+void unreached_library(const std::string& path, const RootView& view, FindingSet& found) {
+  Finding& finding = found.at(path, "LIB-006", Severity::warning);
+  finding.title = fmt::format("{} is there, but where the loader does not look for it", path);
   finding.cause =
       "no RPATH or RUNPATH of those that need it names its folder; it is found only when "
       "something has opened it before";
   finding.fix = "import the package that opens it first, or link with an RPATH to its folder";
-  add_search(view, object, finding);
+  add_once(finding.objects, view.path);
+  add_once(finding.roots, view.path);
 }
 
 // A root that loads in a process that has imported something else first.
@@ -174,13 +181,14 @@ void from_extra(const Run& run, const RootView& view, const PlannedObject& objec
 }
 
 // A library of the package that the loader would not find, but that may be in the process already.
-void opened_before(const RootView& view, const PlannedObject& object, FindingSet& found) {
-  if (object.found != Found::earlier) return;
+void opened_before(const std::string& path, const OpenedFirst& first, const RootView& view,
+                   FindingSet& found) {
   Finding& finding = found.at("", "LIB-005", Severity::note);
   finding.title = "libraries load only after others of the same package";
   finding.cause = "no search path reaches these files; the package must open them first";
   finding.fix = "none, where the package does so";
-  add_once(finding.evidence, fmt::format("before: {}", object.name));
+  add_once(finding.evidence, first.by.empty() ? fmt::format("before: {}", path)
+                                              : fmt::format("before: {} ({})", path, first.by));
   add_once(finding.roots, view.path);
 }
 
@@ -196,19 +204,26 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
   });
   for (const RootView& view : roots) {
     only_after(view, found);
+    for (const OpenedFirst& first : view.root->first) {
+      const std::string& path = run.scene.files[first.file].facts->path;
+      if (first.own) {
+        opened_before(path, first, view, found);
+      } else {
+        unreached_library(path, view, found);
+      }
+    }
     for (const Refusal* refusal : view.refusals) refused_object(view, *refusal, found);
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
       built_for_musl(run, view, object, found);
-      if (torch_is_absent && absent(object) &&
-          is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
+      bool may_come = torch_is_absent && !run.scene.exact &&
+                      run.inputs[run.scene.files[view.root->file].input].location.empty();
+      if (may_come && absent(object) && is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
         needs_torch(view, object, found);
       } else if (absent(object)) {
         missing_library(run, view, object, found);
       } else if (object.file != none) {
         unusable_file(run, view, object, found);
-        opened_before(view, object, found);
-        unreached_library(view, object, found);
       } else {
         from_extra(run, view, object, found);
         outside_policy(run, view, object, found);

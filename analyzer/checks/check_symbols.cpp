@@ -12,8 +12,14 @@
 namespace wheelvet {
 namespace {
 
-// A missing import before it is folded into a finding.
+std::string package_of_object(const Run& run, const std::string& path) {
+  auto file = run.scene.by_path.find(path);
+  return file == run.scene.by_path.end() ? path : owner_of(run, file->second);
+}
+
+// A missing import of one package before it is folded into a finding.
 struct Missing {
+  std::string importer;
   std::string symbol;
   std::string version;
   std::set<std::string> objects;
@@ -29,7 +35,9 @@ std::map<std::string, Missing> collect(const Run& run, const std::vector<RootVie
       const PlannedObject& object = view.object(binding->object);
       const ElfFacts* elf = elf_of(run.scene, object);
       std::string symbol(elf->symbols.name(binding->symbol));
-      Missing& missing = all[symbol + "@" + binding->version];
+      std::string importer = package_of_object(run, object.name);
+      Missing& missing = all[importer + "\n" + symbol + "@" + binding->version];
+      missing.importer = importer;
       missing.symbol = symbol;
       missing.version = binding->version;
       missing.objects.insert(object.name);
@@ -45,11 +53,6 @@ std::map<std::string, Missing> collect(const Run& run, const std::vector<RootVie
 std::string provider_of(const Run& run, const std::vector<Resemblance>& resemblances) {
   if (resemblances.empty()) return {};
   return owner_of(run, resemblances.front().file);
-}
-
-std::string package_of_object(const Run& run, const std::string& path) {
-  auto file = run.scene.by_path.find(path);
-  return file == run.scene.by_path.end() ? path : owner_of(run, file->second);
 }
 
 // True when every root that misses the name is a library, not a module, of a package that defines
@@ -142,15 +145,15 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   for (const auto& [key, missing] : all) {
     std::string provider = provider_of(run, resemblances[missing.symbol]);
     if (!provider.empty()) {
-      provider_by_importer.emplace(package_of_object(run, *missing.objects.begin()), provider);
+      provider_by_importer.emplace(missing.importer, provider);
     }
   }
   FindingSet found;
   std::map<Finding*, std::pair<std::string, bool>> groups;
   for (const auto& [key, missing] : all) {
     const std::vector<Resemblance>& near = resemblances[missing.symbol];
-    std::string importer = package_of_object(run, *missing.objects.begin());
-    if (expects_host(run, missing, near)) {
+    const std::string& importer = missing.importer;
+    if (!run.scene.exact && expects_host(run, missing, near)) {
       host_finding(missing, importer, near, found);
       continue;
     }

@@ -88,6 +88,10 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
   out.module = view.root->module;
   out.alternatives = group;
   out.imports_first = view.root->imports;
+  out.opener = view.root->opener;
+  for (const OpenedFirst& first : view.root->first) {
+    out.opens_first.push_back(run.scene.files[first.file].facts->path);
+  }
   out.bound = view.root->link.bound;
   out.assumed = view.root->link.assumed;
   for (const Binding* binding : view.unbound) {
@@ -193,12 +197,10 @@ std::string_view found_text(Found found) {
       return "RUNPATH";
     case Found::system:
       return "assumed: system";
-    case Found::earlier:
-      return "must be opened before";
     case Found::driver:
       return "assumed: NVIDIA driver";
     case Found::declared:
-      return "on no path searched";
+      return "assumed: declared, on no path searched";
     case Found::absent:
       return "not found";
   }

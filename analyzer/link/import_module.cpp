@@ -107,6 +107,11 @@ bool load_failed(const Scene& scene, const Link& link, std::size_t load) {
          std::any_of(link.refusals.begin(), link.refusals.end(), refused);
 }
 
+bool open_caught(LinkContext& context, Link& link, std::size_t file, bool global,
+                 const std::string& because, bool keep_bound) {
+  return Importer{context, link, because, keep_bound}.open(file, global, true);
+}
+
 void import_module(LinkContext& context, Link& link, const ImportRule& rule,
                    const std::string& release, bool keep_bound) {
   Importer importer{context, link, "import " + rule.module, keep_bound};

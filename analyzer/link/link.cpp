@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "link/opener.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -102,7 +104,8 @@ class Linker {
                    options_.imports.end();
       bool wanted = std::any_of(rule.needed_by.begin(), rule.needed_by.end(),
                                 [&](const std::string& name) { return needed.contains(name); });
-      if ((asked || wanted) && release_of(rule)) out.push_back(&rule);
+      bool before = !options_.alone && imports_before(scene_, file).contains(rule.module);
+      if ((asked || wanted || before) && release_of(rule)) out.push_back(&rule);
     }
     return out;
   }
@@ -121,17 +124,57 @@ class Linker {
     return imports_.emplace(key, std::move(link)).first->second;
   }
 
-  // Objects of a root's closure that the loader would not find by itself.
-  static std::size_t unreached(const LinkedRoot& root) {
+  // Libraries that a root's closure needs and that no search reaches, in the order of the search.
+  static std::vector<std::string> unreached(const LinkedRoot& root) {
     const LoadPlan& plan = root.link.plan;
-    return static_cast<std::size_t>(std::count_if(
-        plan.loads.back().scope.begin(), plan.loads.back().scope.end(), [&](std::size_t index) {
-          Found found = plan.objects[index].found;
-          return found == Found::declared || found == Found::absent;
-        }));
+    std::vector<std::string> names;
+    for (std::size_t index : plan.loads.back().scope) {
+      const PlannedObject& object = plan.objects[index];
+      bool nowhere = object.found == Found::declared || object.found == Found::absent;
+      if (nowhere && object.file == none) names.push_back(object.name);
+    }
+    return names;
   }
 
-  LinkedRoot link_after(std::size_t file, const std::vector<const ImportRule*>& rules) {
+  // The file that would serve a root under such a name if something had opened it: one of its own
+  // package, where the package's source opens that file or is not at hand, else one of a package
+  // that somebody declares.
+  std::optional<OpenedFirst> helper_for(std::size_t root, const std::string& name) const {
+    const SceneFile& of = scene_.files[root];
+    std::size_t own = of.package == none ? none : file_of_package(scene_, of.package, name);
+    if (own != none && own != root) {
+      std::optional<Opener> opener = opener_of(scene_, own);
+      if (opener) return OpenedFirst{own, true, opener->place};
+      if (!scene_.files[own].python_read && !is_module(*of.facts))
+        return OpenedFirst{own, true, {}};
+    }
+    std::size_t library = library_of(*scene_.rules, name);
+    auto there = scene_.by_name.find(name);
+    if (library == none || there == scene_.by_name.end()) return std::nullopt;
+    const LibraryRule& rule = scene_.rules->libraries[library];
+    bool declared = who_declares(scene_.declared, rule) || who_declares(scene_.optional, rule);
+    if (!declared) return std::nullopt;
+    return OpenedFirst{there->second, false, {}};
+  }
+
+  // What has to be opened before a root so that all it needs is found, deepest first.
+  void find_first(const LinkedRoot& root, std::vector<OpenedFirst>& first, int depth) {
+    constexpr int deepest = 4;
+    for (const std::string& name : unreached(root)) {
+      std::optional<OpenedFirst> helper = helper_for(root.file, name);
+      if (!helper) continue;
+      bool known = std::any_of(first.begin(), first.end(),
+                               [&](const OpenedFirst& each) { return each.file == helper->file; });
+      if (known) continue;
+      if (depth < deepest) {
+        find_first(link_after(helper->file, root.rules, first), first, depth + 1);
+      }
+      first.push_back(std::move(*helper));
+    }
+  }
+
+  LinkedRoot link_after(std::size_t file, const std::vector<const ImportRule*>& rules,
+                        const std::vector<OpenedFirst>& first) {
     LinkedRoot out;
     out.file = file;
     out.module = is_module(*scene_.files[file].facts);
@@ -141,6 +184,11 @@ class Linker {
     const Link& before = after_imports(rules, machine, out.before);
     out.link.root_file = file;
     out.link.plan = before.plan;
+    out.rules = rules;
+    out.first = first;
+    for (const OpenedFirst& each : first) {
+      open_caught(context_, out.link, each.file, false, "opened first", options_.keep_bound);
+    }
     std::size_t load = open_file(scene_, out.link.plan, file, false, "");
     out.root = out.link.plan.loads[load].root;
     bind(context_, out.link, load, options_.keep_bound);
@@ -149,22 +197,36 @@ class Linker {
 
   LinkedRoot link_root(std::size_t file) {
     std::vector<const ImportRule*> rules = imports_of(file);
-    LinkedRoot out = link_after(file, rules);
+    LinkedRoot out = link_with_helpers(file, rules);
+    if (std::optional<Opener> opener = opener_of(scene_, file)) {
+      out.opener = opener->place;
+      out.surely_opened = !opener->conditional;
+    }
+    return out;
+  }
+
+  LinkedRoot link_with_helpers(std::size_t file, const std::vector<const ImportRule*>& rules) {
+    LinkedRoot out = link_after(file, rules, {});
+    if (options_.alone || unreached(out).empty()) return out;
     // What no path leads to may be in the process already: a package that is used beside torch
     // finds torch's CUDA libraries by their sonames.
-    std::size_t lacking = options_.alone ? 0 : unreached(out);
     for (const ImportRule& rule : scene_.rules->imports) {
-      if (lacking == 0) break;
       bool played = std::find(rules.begin(), rules.end(), &rule) != rules.end();
       if (played || !release_of(rule)) continue;
       std::vector<const ImportRule*> more = rules;
       more.push_back(&rule);
-      LinkedRoot other = link_after(file, more);
-      if (unreached(other) >= lacking) continue;
-      other.only_after = rule.module;
-      return other;
+      LinkedRoot other = link_after(file, more, {});
+      if (unreached(other).size() >= unreached(out).size()) continue;
+      out = std::move(other);
+      out.only_after = rule.module;
+      break;
     }
-    return out;
+    std::vector<OpenedFirst> first;
+    find_first(out, first, 0);
+    if (first.empty()) return out;
+    LinkedRoot helped = link_after(file, out.rules, first);
+    helped.only_after = out.only_after;
+    return helped;
   }
 
   const Scene& scene_;

@@ -17,12 +17,23 @@ struct LinkOptions {
   bool alone = false;                ///< no other imports than those, whatever a root needs
 };
 
+/// A library that no search path of a root reaches, opened before it.
+struct OpenedFirst {
+  std::size_t file = none;
+  bool own = false;  ///< of the root's own package; else of one that somebody declares
+  std::string by;    ///< "torchcodec/_core/ops.py:12" when Python source does it, else empty
+};
+
 /// A root of the targets with what was imported before it.
 struct LinkedRoot {
   std::size_t file = none;
   bool module = false;
-  std::vector<std::string> imports;  ///< names of import rules played first
-  std::string before;                ///< key into Links::imports
+  std::vector<std::string> imports;      ///< names of import rules played first
+  std::vector<const ImportRule*> rules;  ///< of `imports`
+  std::vector<OpenedFirst> first;        ///< then opened, in this order
+  std::string opener;          ///< "vllm/env.py:40" of the Python source that opens it, or empty
+  bool surely_opened = false;  ///< by importing that file, and nobody catches its failure
+  std::string before;          ///< key into Links::imports
   std::string
       only_after;  ///< an import that it does not need by name, but that loads what it lacks
   Link link;

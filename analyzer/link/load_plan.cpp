@@ -130,35 +130,9 @@ struct Search {
     return std::nullopt;
   }
 
-  // A library that is no Python module is opened by its package, which may open what it needs
-  // first, as plugins and kernels expect: a file of the same package serves it then, whatever the
-  // search path.
-  std::optional<Hit> opened_before() const {
-    if (scene.exact) return std::nullopt;
-    const Load& load = plan.loads.back();
-    std::size_t root = load.because.empty() ? plan.objects[load.root].file : none;
-    if (root == none || is_module(*scene.files[root].facts)) return std::nullopt;
-    std::size_t package = scene.files[root].package;
-    std::size_t file = package == none ? none : file_of_package(scene, package, name);
-    if (file == none) return std::nullopt;
-    return Hit{file, none, Found::earlier, scene.files[file].facts->path};
-  }
-
-  // A file of a package that somebody declares serves even where no path leads to it, since
-  // packages that need it open it from Python before; any other file that no path leads to is not
-  // found, as for the loader.
-  void assume_declared(const LibraryRule& rule, Hit& hit) const {
+  const Declared* declared_by(const LibraryRule& rule) const {
     const Declared* declared = who_declares(scene.declared, rule);
-    if (!declared) declared = who_declares(scene.optional, rule);
-    auto file = scene.by_name.find(std::string(name));
-    if (file != scene.by_name.end()) {
-      if (scene.exact) return;
-      hit.found = Found::declared;
-      hit.file = file->second;
-      hit.path = scene.files[file->second].facts->path;
-    } else if (!declared->settled) {
-      hit.found = Found::declared;
-    }
+    return declared ? declared : who_declares(scene.optional, rule);
   }
 
   // Found on no path: what a declared package ships, and what the driver, or a system that nothing
@@ -176,8 +150,9 @@ struct Search {
       if (!scene.machine->strict) hit.found = Found::driver;
     } else if (rule.kind == "system" || rule.kind == "python") {
       if (!known_machine) hit.found = Found::system;
-    } else if (who_declares(scene.declared, rule) || who_declares(scene.optional, rule)) {
-      assume_declared(rule, hit);
+    } else if (const Declared* declared = declared_by(rule)) {
+      bool present = scene.by_name.contains(std::string(name));
+      if (!present && !declared->settled) hit.found = Found::declared;
     } else if (!known_machine && rule.pip.empty() &&
                (!rule.apt.empty() || !distro_package(name).empty())) {
       hit.found = Found::system;
@@ -202,7 +177,6 @@ struct Search {
       if (auto hit = try_list(*elf->runpath, *object, Found::runpath)) return *hit;
     }
     if (auto hit = try_cache_and_built_in(elf)) return *hit;
-    if (std::optional<Hit> hit = opened_before()) return *hit;
     return assume();
   }
 };

@@ -47,6 +47,11 @@ std::size_t first_match(const Scene& scene, std::string_view pattern);
 void import_module(LinkContext& context, Link& link, const ImportRule& rule,
                    const std::string& release, bool keep_bound);
 
+/// One dlopen whose failure somebody catches: it takes back all that it brought in. Returns whether
+/// it succeeded.
+bool open_caught(LinkContext& context, Link& link, std::size_t file, bool global,
+                 const std::string& because, bool keep_bound);
+
 /// True when a load that was bound would end in an error: a library not found or not loadable, a
 /// missing symbol or version among the objects that it brought in.
 bool load_failed(const Scene& scene, const Link& link, std::size_t load);

@@ -112,7 +112,7 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
       for (const FileFacts& file : input.files) {
         std::size_t package = owners.of(installed_path(file.member));
         if (package != none && scene.packages[package].replaced) continue;
-        scene.files.push_back({&file, input.input, package, targets});
+        scene.files.push_back({&file, input.input, package, targets, input.python_read});
         auto [at, fresh] = scene.by_path.emplace(place(scene, file.path), scene.files.size() - 1);
         if (!fresh) {
           scene.conflicts.push_back(file.path);
@@ -330,6 +330,10 @@ Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rule
   Scene scene;
   scene.rules = &rules;
   scene.machine = &machine;
+  scene.facts = &facts;
+  for (const InputFacts& input : facts.inputs) {
+    for (const PythonFacts& file : input.python) scene.python_files.emplace(file.path, &file);
+  }
   for (const Input& input : inputs) {
     bool folder = input.kind != InputKind::machine && !input.location.empty();
     if (folder) scene.sys_path.push_back(input.mount);

@@ -21,6 +21,7 @@ struct SceneFile {
   std::size_t input = none;
   std::size_t package = none;  ///< index into Scene::packages
   bool target = false;
+  bool python_read = false;  ///< its input's Python source was read
 };
 
 struct ScenePackage {
@@ -42,14 +43,14 @@ struct Declared {
 struct Scene {
   const Rules* rules = nullptr;
   const Machine* machine = nullptr;  ///< never null; not `given` when nothing is known of it
-  /// No benefit of the doubt: what the loader's own search does not reach is not there, whatever a
-  /// package may open before.
-  bool exact = false;
+  bool exact = false;  ///< nothing is excused: what a package may do beside is not considered
   std::size_t interpreter = none;     ///< its file, when the machine's is among the files
   std::vector<std::string> sys_path;  ///< mounts of the folders that modules are imported from
   std::unordered_set<std::string> folders;  ///< installed paths of the inputs' folders
+  const Facts* facts = nullptr;
   std::vector<SceneFile> files;
   std::vector<ScenePackage> packages;
+  std::unordered_map<std::string, const PythonFacts*> python_files;  ///< by installed path
   std::unordered_map<std::string, std::size_t> by_path;  ///< installed path -> index into files
   std::map<std::string, std::size_t> by_name;  ///< file name without its folder -> index into files
   std::map<std::string, Declared> declared;    ///< normalised name -> who requires it

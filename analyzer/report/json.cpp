@@ -74,6 +74,8 @@ Json of(const ReportRoot& root) {
   out["alternatives"] = text(root.alternatives);
   out["excused"] = root.excused;
   out["imports_first"] = texts(root.imports_first);
+  out["opens_first"] = texts(root.opens_first);
+  out["opener"] = text(root.opener);
   out["imports"] = {{"bound", root.bound},
                     {"assumed", root.assumed},
                     {"undecided", root.undecided},

@@ -159,10 +159,28 @@ struct PackageFacts {
   std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
 };
 
+/// A library that a Python file opens by itself, as its text tells.
+struct PythonOpens {
+  std::string pattern;       ///< path under site-packages; '*' for any text, which may hold a '/'
+  bool searched = false;     ///< a name without a folder: the loader searches for it
+  bool global = false;       ///< RTLD_GLOBAL
+  bool conditional = false;  ///< in a function, or where an error of it may be caught
+  unsigned line = 0;
+};
+
+/// What matters of a Python file to the loader.
+struct PythonFacts {
+  std::string path;                  ///< installed path
+  std::vector<std::string> imports;  ///< modules that importing it imports for sure, in order
+  std::vector<PythonOpens> opens;
+};
+
 struct InputFacts {
   std::size_t input = 0;  ///< index into the run's inputs
   std::vector<FileFacts> files;
   std::vector<PackageFacts> packages;
+  std::vector<PythonFacts> python;   ///< of the files that could matter, in path order
+  bool python_read = false;          ///< the input holds Python source at all
   std::vector<ArchiveFault> faults;  ///< seen while inflating: sizes and CRCs
   std::vector<Problem> problems;
 };

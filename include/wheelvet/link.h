@@ -23,9 +23,8 @@ enum class Found {
   cache,         ///< ld.so.cache
   built_in,      ///< a folder that ld.so was built to search
   system,        ///< assumed in a default folder of the system
-  earlier,       ///< a file of the package that the search does not reach: must be opened before
   driver,        ///< assumed: comes with the NVIDIA driver
-  declared,      ///< there or declared, but in a folder that no path searched names
+  declared,      ///< assumed: a declared package brings it, into a folder that no path names
   absent,        ///< nowhere, and nobody declares it
 };
 

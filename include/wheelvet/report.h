@@ -36,6 +36,8 @@ struct ReportRoot {
   std::string alternatives;                ///< name of the group it is an alternative of, or empty
   bool excused = false;                    ///< fails, but another alternative of its group does not
   std::vector<std::string> imports_first;  ///< "torch"
+  std::vector<std::string> opens_first;    ///< installed paths opened after those imports, in order
+  std::string opener;  ///< "pkg/ops.py:12", the Python source that opens it, or empty
   std::size_t bound = 0;                   ///< imports bound to files of the inputs
   std::size_t assumed = 0;                 ///< imports bound to assumed libraries
   std::size_t undecided = 0;
