@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -80,6 +81,33 @@ std::set<std::string> known_packages(const Rules& rules) {
   return folders;
 }
 
+bool replaces_something(const Scene& scene) {
+  return std::any_of(scene.packages.begin(), scene.packages.end(),
+                     [](const ScenePackage& package) { return package.replaced; });
+}
+
+// What the targets break by taking the place of installed packages: roots of the environment that
+// load before and fail after.
+void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scene& scene,
+                LinkOptions options, Links& links) {
+  bool targets = std::any_of(scene.files.begin(), scene.files.end(),
+                             [](const SceneFile& file) { return file.target && !file.installed; });
+  if (!targets || options.alone || !replaces_something(scene)) return;
+  options.installed = true;
+  Scene before = set_scene(inputs, facts, *scene.rules, *scene.machine, scene.python, true);
+  Links loaded = link_scene(before, options);
+  std::set<std::string> sound;
+  for (const LinkedRoot& root : loaded.roots) {
+    if (!fails(before, root, loaded)) sound.insert(before.files[root.file].facts->path);
+  }
+  Links now = link_scene(scene, options);
+  for (LinkedRoot& root : now.roots) {
+    bool broken = sound.contains(scene.files[root.file].facts->path) && fails(scene, root, now);
+    if (broken) links.roots.push_back(std::move(root));
+  }
+  links.imports.merge(now.imports);
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -113,7 +141,9 @@ Report check(const Request& request) {
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
   scene.exact = request.alone;
   clock.lap("scene");
-  Links links = link_scene(scene, {false, request.imports, request.alone});
+  LinkOptions options{false, request.imports, request.alone, false};
+  Links links = link_scene(scene, options);
+  add_broken(inputs, facts, scene, options, links);
   clock.lap("link");
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);

@@ -217,7 +217,7 @@ void read_python(const std::vector<Input>& inputs, const std::set<std::string>& 
   if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
   for (InputFacts& input : facts.inputs) {
     const Input& of = inputs[input.input];
-    bool has_source = of.kind == InputKind::wheel || of.kind == InputKind::folder;
+    bool has_source = of.target && (of.kind == InputKind::wheel || of.kind == InputKind::folder);
     if (has_source && !of.members.empty()) Reader(of, known, input, jobs).run();
   }
 }

@@ -45,11 +45,13 @@ const PackageFacts* importable(const Scene& scene, const ImportRule& rule) {
   return &unknown;
 }
 
-// The loadable files of the targets, in path order.
-std::vector<std::size_t> target_files(const Scene& scene) {
+// The loadable files of the targets or of the environment, in path order.
+std::vector<std::size_t> files_to_judge(const Scene& scene, bool installed) {
   std::vector<std::size_t> files;
   for (const auto& [path, index] : scene.by_path) {
-    if (scene.files[index].target && loadable(*scene.files[index].facts)) files.push_back(index);
+    const SceneFile& file = scene.files[index];
+    bool wanted = installed ? file.installed && !file.target : file.target;
+    if (wanted && loadable(*file.facts)) files.push_back(index);
   }
   std::sort(files.begin(), files.end(), [&](std::size_t a, std::size_t b) {
     return scene.files[a].facts->path < scene.files[b].facts->path;
@@ -71,11 +73,13 @@ class Linker {
         reached.insert(object.file);
       }
     };
-    for (std::size_t file : find_roots(scene_)) add(file);
+    if (!options_.alone) {
+      for (std::size_t file : find_roots(scene_, options_.installed)) add(file);
+    }
     // Files that need only each other, and those that a namesake stands in for, are in no plan yet.
-    std::vector<std::size_t> rest = target_files(scene_);
+    std::vector<std::size_t> rest = files_to_judge(scene_, options_.installed);
     for (std::size_t file : rest) {
-      if (!reached.contains(file)) add(file);
+      if (options_.alone || !reached.contains(file)) add(file);
     }
     std::sort(links.roots.begin(), links.roots.end(),
               [&](const LinkedRoot& a, const LinkedRoot& b) {
@@ -238,8 +242,20 @@ class Linker {
 
 }  // namespace
 
-std::vector<std::size_t> find_roots(const Scene& scene) {
-  std::vector<std::size_t> files = target_files(scene);
+bool fails(const Scene& scene, const LinkedRoot& root, const Links& links) {
+  auto any_fails = [&](const Link& link, std::size_t first) {
+    for (std::size_t load = first; load < link.plan.loads.size(); ++load) {
+      bool caught = link.plan.loads[load].optional || link.plan.loads[load].failed;
+      if (!caught && load_failed(scene, link, load)) return true;
+    }
+    return false;
+  };
+  const Link& before = links.imports.at(root.before);
+  return any_fails(before, 0) || any_fails(root.link, before.plan.loads.size());
+}
+
+std::vector<std::size_t> find_roots(const Scene& scene, bool installed) {
+  std::vector<std::size_t> files = files_to_judge(scene, installed);
   std::set<std::string_view> needed;
   for (std::size_t index : files) {
     for (const std::string& name : scene.files[index].facts->elf.needed) {

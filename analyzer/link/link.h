@@ -14,7 +14,9 @@ namespace wheelvet {
 struct LinkOptions {
   bool keep_bound = false;           ///< keep bound imports too, not only those that fail
   std::vector<std::string> imports;  ///< modules imported first for every root, in order
-  bool alone = false;                ///< no other imports than those, whatever a root needs
+  /// Every file is a root, opened in a process in which nothing else was imported or opened.
+  bool alone = false;
+  bool installed = false;  ///< the roots are those of the environment, not of the targets
 };
 
 /// A library that no search path of a root reaches, opened before it.
@@ -45,8 +47,12 @@ struct Links {
   std::map<std::string, Link> imports;  ///< by machine and import list: those loads alone
 };
 
-/// Roots: extension modules, and shared objects that nothing in the targets needs.
-std::vector<std::size_t> find_roots(const Scene& scene);
+/// Roots: extension modules, and shared objects that nothing in the targets needs. `installed`: of
+/// the environment instead.
+std::vector<std::size_t> find_roots(const Scene& scene, bool installed = false);
+
+/// True when some load of a root's scenario that nobody catches ends in an error.
+bool fails(const Scene& scene, const LinkedRoot& root, const Links& links);
 
 Links link_scene(const Scene& scene, const LinkOptions& options);
 

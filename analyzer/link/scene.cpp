@@ -54,12 +54,14 @@ void add_requirements(Scene& scene, const PackageFacts& package, bool settled) {
 // Every package once. A target takes the place of a provider's package of its name, as an
 // installation would, and of two in one environment the first on sys.path is imported; two releases
 // of one package among wheels of the same side are no process.
-void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
+void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts,
+                  bool without_targets) {
   std::map<std::string, std::size_t> seen;
   for (const InputFacts& input : facts.inputs) {  // targets come first
     bool installed = !inputs[input.input].location.empty();
     for (const PackageFacts& package : input.packages) {
       bool target = inputs[input.input].target;
+      if (target && without_targets) continue;
       auto [known, fresh] = seen.emplace(normalised_name(package.name), scene.packages.size());
       ScenePackage entry{&package, input.input, target, false};
       if (!fresh) {
@@ -104,15 +106,18 @@ struct Owners {
   }
 };
 
-void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& facts) {
+void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& facts,
+               bool without_targets) {
   for (bool targets : {false, true}) {
     for (const InputFacts& input : facts.inputs) {
-      if (inputs[input.input].target != targets) continue;
+      if (inputs[input.input].target != targets || (targets && without_targets)) continue;
       Owners owners(scene, input.input);
       for (const FileFacts& file : input.files) {
         std::size_t package = owners.of(installed_path(file.member));
         if (package != none && scene.packages[package].replaced) continue;
-        scene.files.push_back({&file, input.input, package, targets, input.python_read});
+        scene.files.push_back({&file, input.input, package, targets, input.python_read,
+                               inputs[input.input].kind != InputKind::machine &&
+                                   !inputs[input.input].location.empty()});
         auto [at, fresh] = scene.by_path.emplace(place(scene, file.path), scene.files.size() - 1);
         if (!fresh) {
           scene.conflicts.push_back(file.path);
@@ -326,7 +331,7 @@ bool may_exist(const Scene& scene, const std::string& folder) {
 }
 
 Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
-                const Machine& machine, const std::string& python) {
+                const Machine& machine, const std::string& python, bool without_targets) {
   Scene scene;
   scene.rules = &rules;
   scene.machine = &machine;
@@ -339,8 +344,8 @@ Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rule
     if (folder) scene.sys_path.push_back(input.mount);
   }
   if (scene.sys_path.empty()) scene.sys_path.emplace_back();
-  add_packages(scene, inputs, facts);
-  add_files(scene, inputs, facts);
+  add_packages(scene, inputs, facts, without_targets);
+  add_files(scene, inputs, facts, without_targets);
   add_folders(scene, inputs);
   add_names(scene, inputs);
   add_assumed_paths(scene);

@@ -22,6 +22,7 @@ struct SceneFile {
   std::size_t package = none;  ///< index into Scene::packages
   bool target = false;
   bool python_read = false;  ///< its input's Python source was read
+  bool installed = false;    ///< in a folder of the environment
 };
 
 struct ScenePackage {
@@ -64,8 +65,9 @@ struct Scene {
 
 /// Lays the inputs over each other as an installation would, targets last. WrongUsage when two
 /// inputs are different versions of one package. `python`: wanted interpreter, empty to choose.
+/// `without_targets`: as it is before they are installed.
 Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rules& rules,
-                const Machine& machine, const std::string& python);
+                const Machine& machine, const std::string& python, bool without_targets = false);
 
 /// The key of a path in `by_path`: paths below the environment's site-packages are relative to it,
 /// whatever way they are spelled.
