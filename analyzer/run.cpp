@@ -103,7 +103,9 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   Links now = link_scene(scene, options);
   for (LinkedRoot& root : now.roots) {
     bool broken = sound.contains(scene.files[root.file].facts->path) && fails(scene, root, now);
-    if (broken) links.roots.push_back(std::move(root));
+    if (!broken) continue;
+    root.broken = true;
+    links.roots.push_back(std::move(root));
   }
   links.imports.merge(now.imports);
 }

@@ -21,6 +21,9 @@ bool error_only_for(const Finding& finding, Kind&& kind) {
          std::all_of(finding.roots.begin(), finding.roots.end(), kind);
 }
 
+// At the front of the name of a group that its package does without.
+constexpr std::string_view optional_mark = "optional: ";
+
 std::string group_by_rule(const Run& run, const RootView& view) {
   std::size_t package = run.scene.files[view.root->file].package;
   if (package == none) return {};
@@ -29,7 +32,8 @@ std::string group_by_rule(const Run& run, const RootView& view) {
     if (rule.package != name) continue;
     for (const std::string& pattern : rule.roots) {
       if (matches(pattern, view.path))
-        return fmt::format("{} of {}, by {}", rule.roots.front(), rule.package, rule.by);
+        return fmt::format("{}{} of {}, by {}", rule.optional ? optional_mark : "",
+                           rule.roots.front(), rule.package, rule.by);
     }
   }
   return {};
@@ -136,7 +140,8 @@ void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<s
   for (const auto& [path, group] : group_of) {
     if (group.empty()) continue;
     all.insert(group);
-    if (!failing.contains(path)) served.insert(group);
+    bool does_without = group.starts_with(optional_mark);
+    if (does_without || !failing.contains(path)) served.insert(group);
   }
   for (Finding& finding : findings) {
     bool excused = error_only_for(

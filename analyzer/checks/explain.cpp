@@ -250,7 +250,8 @@ std::string scenario_text(const Run& run, const Report& report) {
   for (const std::string& name : imports) {
     std::string text = name;
     for (const ScenePackage& package : run.scene.packages) {
-      if (normalised_name(package.facts->name) == name) text = package_text(*package.facts);
+      bool same = normalised_name(package.facts->name) == name && !package.replaced;
+      if (same) text = package_text(*package.facts);
     }
     names.push_back(text);
   }

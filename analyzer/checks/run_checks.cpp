@@ -136,6 +136,36 @@ const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
   return lowest;
 }
 
+namespace {
+
+// Says of errors that concern only what loads in the environment as it is: the installation does
+// it.
+void blame_installation(const Run& run, const std::vector<RootView>& roots,
+                        std::vector<Finding>& findings) {
+  std::set<std::string> broken;
+  for (const RootView& view : roots) {
+    if (view.root->broken) broken.insert(view.path);
+  }
+  if (broken.empty()) return;
+  std::vector<std::string> targets;
+  for (const ScenePackage& package : run.scene.packages) {
+    if (package.target) {
+      targets.push_back(fmt::format("{} {}", package.facts->name, package.facts->version));
+    }
+  }
+  std::string cause =
+      fmt::format("it loads in the environment as it is now; installing {} breaks it",
+                  fmt::join(targets, " and "));
+  for (Finding& finding : findings) {
+    bool blamed = !finding.roots.empty() &&
+                  std::all_of(finding.roots.begin(), finding.roots.end(),
+                              [&](const std::string& root) { return broken.contains(root); });
+    if (blamed) finding.cause = fmt::format("{}: {}", cause, finding.cause);
+  }
+}
+
+}  // namespace
+
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots) {
   std::vector<Finding> all;
   for (std::vector<Finding> family :
@@ -143,6 +173,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
         check_symbols(run, roots), check_versions(run, roots)}) {
     std::move(family.begin(), family.end(), std::back_inserter(all));
   }
+  blame_installation(run, roots, all);
   std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     return std::tie(a.id, a.title) < std::tie(b.id, b.title);

@@ -53,7 +53,7 @@ struct Source {
 class Reader {
  public:
   Reader(const Input& input, const std::set<std::string>& known, InputFacts& facts, unsigned jobs)
-      : input_(input), facts_(facts), jobs_(jobs) {
+      : input_(input), described_(known), facts_(facts), jobs_(jobs) {
     if (input.kind == InputKind::wheel) archive_ = std::make_unique<RandomFile>(input.path);
     for (const Member& member : input.members) {
       if (!member.name.ends_with(".py")) continue;
@@ -171,11 +171,31 @@ class Reader {
     return nullptr;
   }
 
+  // First folders of packages that require one whose import is described: no other one imports it.
+  // Empty: all folders.
+  std::set<std::string> tops_that_import(const std::set<std::string>& known) const {
+    std::set<std::string> tops;
+    for (const PackageFacts& package : facts_.packages) {
+      bool requires_it = std::any_of(package.requirements.begin(), package.requirements.end(),
+                                     [&](const std::string& each) {
+                                       std::size_t end = each.find_first_of(" ;<>=!~[(,");
+                                       return known.contains(normalised_name(each.substr(0, end)));
+                                     });
+      if (!requires_it) continue;
+      if (facts_.packages.size() == 1) return {};
+      for (const std::string& top : package.top_level) tops.emplace(top_of(top));
+    }
+    tops.emplace();  // nothing else: an empty set stands for all
+    return tops;
+  }
+
   // The __init__ files above every extension module, and what they import of this input.
   void follow_imports() {
     std::set<std::string> work;
+    std::set<std::string> tops = tops_that_import(described_);
     for (const FileFacts& file : facts_.files) {
       std::string path = installed_path(file.member);
+      if (!tops.empty() && !tops.contains(std::string(top_of(path)))) continue;
       for (std::size_t slash = path.find('/'); slash != std::string::npos;
            slash = path.find('/', slash + 1)) {
         work.insert(path.substr(0, slash) + "/__init__.py");
@@ -203,6 +223,7 @@ class Reader {
   }
 
   const Input& input_;
+  const std::set<std::string>& described_;
   InputFacts& facts_;
   unsigned jobs_;
   std::unique_ptr<RandomFile> archive_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "link/opener.h"
+#include "link/search_path.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -90,6 +91,18 @@ class Linker {
   }
 
  private:
+  // Modules of one folder have the same packages above them.
+  const std::set<std::string>& imported_before(std::size_t file) {
+    const std::string& path = scene_.files[file].facts->path;
+    bool module = is_module(*scene_.files[file].facts);
+    std::string key = module ? folder_of(path) : path;
+    auto known = imported_.find(key);
+    if (known == imported_.end()) {
+      known = imported_.emplace(key, imports_before(scene_, file)).first;
+    }
+    return known->second;
+  }
+
   const PackageFacts* release_of(const ImportRule& rule) {
     auto [known, fresh] = releases_.try_emplace(&rule);
     if (fresh) known->second = importable(scene_, rule);
@@ -102,13 +115,20 @@ class Linker {
       needed = needed_closure(scene_, file);
       needed.insert(scene_.files[file].facts->elf.soname);
     }
+    std::set<std::string> imported;
+    if (!options_.alone) imported = imported_before(file);
     std::vector<const ImportRule*> out;
     for (const ImportRule& rule : scene_.rules->imports) {
       bool asked = std::find(options_.imports.begin(), options_.imports.end(), rule.module) !=
                    options_.imports.end();
       bool wanted = std::any_of(rule.needed_by.begin(), rule.needed_by.end(),
                                 [&](const std::string& name) { return needed.contains(name); });
-      bool before = !options_.alone && imports_before(scene_, file).contains(rule.module);
+      const std::string& path = scene_.files[file].facts->path;
+      bool before =
+          !options_.alone &&
+          (imported.contains(rule.module) ||
+           std::any_of(rule.roots.begin(), rule.roots.end(),
+                       [&](const std::string& pattern) { return matches(pattern, path); }));
       if ((asked || wanted || before) && release_of(rule)) out.push_back(&rule);
     }
     return out;
@@ -237,6 +257,7 @@ class Linker {
   const LinkOptions& options_;
   LinkContext context_;
   std::map<std::string, Link> imports_;
+  std::map<std::string, std::set<std::string>> imported_;
   std::map<const ImportRule*, const PackageFacts*> releases_;  // null: not among the inputs
 };
 

@@ -33,7 +33,8 @@ struct LinkedRoot {
   std::vector<std::string> imports;      ///< names of import rules played first
   std::vector<const ImportRule*> rules;  ///< of `imports`
   std::vector<OpenedFirst> first;        ///< then opened, in this order
-  std::string opener;          ///< "vllm/env.py:40" of the Python source that opens it, or empty
+  std::string opener;   ///< "vllm/env.py:40" of the Python source that opens it, or empty
+  bool broken = false;  ///< of the environment: it loads now, and no more after the installation
   bool surely_opened = false;  ///< by importing that file, and nobody catches its failure
   std::string before;          ///< key into Links::imports
   std::string

@@ -63,6 +63,7 @@ struct Opening {
 Opening find_opening(const Scene& scene, std::size_t file) {
   const SceneFile& of = scene.files[file];
   Opening best;
+  if (is_module(*of.facts)) return best;  // it is imported
   for (const InputFacts& input : scene.facts->inputs) {
     if (input.input != of.input) continue;
     for (const PythonFacts& source : input.python) {

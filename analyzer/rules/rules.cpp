@@ -85,14 +85,15 @@ void read_imports(Rules& rules) {
         {text(entry, "kind"), texts(entry, "namespaces"), texts(entry, "prefixes")});
   });
   each_table(file, "alternatives", [&](const toml::table& entry) {
-    rules.alternatives.push_back(
-        {text(entry, "package"), texts(entry, "roots"), text(entry, "by")});
+    rules.alternatives.push_back({text(entry, "package"), texts(entry, "roots"), text(entry, "by"),
+                                  entry["optional"].value_or(false)});
   });
   each_table(file, "import", [&](const toml::table& entry) {
     ImportRule& rule = rules.imports.emplace_back();
     rule.module = text(entry, "module");
     rule.package = text(entry, "package");
     rule.needed_by = texts(entry, "needed_by");
+    rule.roots = texts(entry, "roots");
     each_table(entry, "step", [&](const toml::table& step) {
       ImportStep& out = rule.steps.emplace_back();
       out.open = text(step, "open");

@@ -50,6 +50,7 @@ struct ImportRule {
   std::string module;
   std::string package;
   std::vector<std::string> needed_by;  ///< a root that needs one of these sonames imports it first
+  std::vector<std::string> roots;      ///< so do roots of these paths; '*' in a part
   std::vector<ImportStep> steps;
 };
 
@@ -72,6 +73,7 @@ struct AlternativesRule {
   std::string package;
   std::vector<std::string> roots;  ///< path patterns with '*'
   std::string by;                  ///< what decides: "GPU", "CUDA version", "FFmpeg version"
+  bool optional = false;           ///< the package does without any of them
 };
 
 struct Rules {
