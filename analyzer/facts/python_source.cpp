@@ -405,10 +405,6 @@ bool PythonReader::read_assignment(Range range) {
     Range right = parts.back();
     parts.pop_back();
     std::vector<PythonValue> values = evaluate_list(right);
-    // A flag's literal says nothing lasting: flags are set to be changed.
-    bool flag = right.last - right.first == 1 &&
-                (tokens_->is(right.first, "True") || tokens_->is(right.first, "False"));
-    if (flag) values = {unknown_value()};
     for (Range target : parts) {
       target.last = find(target, ":");  // an annotation
       std::vector<Range> targets = split(target, ",");
