@@ -179,9 +179,11 @@ void PythonReader::read_head(const PythonStatement& statement) {
 }
 
 std::optional<bool> PythonReader::truth_of(Range range) {
-  bool number =
-      range.last - range.first == 1 && tokens_->tokens[range.first].kind == PythonTokenKind::number;
-  if (number) return tokens_->spelling(range.first) != "0";
+  if (range.last - range.first == 1) {
+    bool number = tokens_->tokens[range.first].kind == PythonTokenKind::number;
+    if (number || tokens_->is(range.first, "True")) return tokens_->spelling(range.first) != "0";
+    if (tokens_->is(range.first, "False")) return false;
+  }
   return known_truth(evaluate(range));
 }
 
