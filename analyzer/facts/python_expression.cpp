@@ -376,7 +376,8 @@ const PythonValue* PythonReader::find_name(std::string_view name) const {
 
 PythonValue PythonReader::name_value(std::string_view name) {
   if (name == "None") return {};
-  if (name == "True" || name == "False") return truth_value(name == "True");
+  // Flags are set to be changed: a literal says nothing lasting.
+  if (name == "True" || name == "False") return unknown_value();
   if (name == "__file__") return own_file();
   if (name == "__name__") return platform_value(module_.name);
   if (name == "TYPE_CHECKING") return truth_value(false);

@@ -179,9 +179,11 @@ void PythonReader::read_head(const PythonStatement& statement) {
 }
 
 std::optional<bool> PythonReader::truth_of(Range range) {
-  bool number =
-      range.last - range.first == 1 && tokens_->tokens[range.first].kind == PythonTokenKind::number;
-  if (number) return tokens_->spelling(range.first) != "0";
+  if (range.last - range.first == 1) {
+    bool number = tokens_->tokens[range.first].kind == PythonTokenKind::number;
+    if (number || tokens_->is(range.first, "True")) return tokens_->spelling(range.first) != "0";
+    if (tokens_->is(range.first, "False")) return false;
+  }
   return known_truth(evaluate(range));
 }
 
@@ -405,10 +407,6 @@ bool PythonReader::read_assignment(Range range) {
     Range right = parts.back();
     parts.pop_back();
     std::vector<PythonValue> values = evaluate_list(right);
-    // A flag's literal says nothing lasting: flags are set to be changed.
-    bool flag = right.last - right.first == 1 &&
-                (tokens_->is(right.first, "True") || tokens_->is(right.first, "False"));
-    if (flag) values = {unknown_value()};
     for (Range target : parts) {
       target.last = find(target, ":");  // an annotation
       std::vector<Range> targets = split(target, ",");

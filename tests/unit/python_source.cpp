@@ -144,6 +144,11 @@ TEST_CASE("only what the platform says decides a condition, not what a name held
         Texts{"+platform"});
 }
 
+TEST_CASE("a flag's literal decides nothing, except as the whole condition") {
+  CHECK(imports_of("def f(): return False\nx = f() if y else False\nif x or f(): import a\n"
+                   "if False: import b\nwhile True: import c\n") == Texts{"?a", "+c"});
+}
+
 TEST_CASE("what only a type checker or a script runs is left out") {
   CHECK(imports_of("import typing as t\nfrom typing import TYPE_CHECKING\n"
                    "if TYPE_CHECKING: import a\nif t.TYPE_CHECKING: import b\n"
