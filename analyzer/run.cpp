@@ -42,7 +42,7 @@ Report check(const Request& request) {
   std::vector<Input> inputs = open_inputs(request);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.progress});
+  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
   clock.lap("facts");
   Rules rules = loaded.get();
   Scene scene = set_scene(inputs, facts, rules, request.python);

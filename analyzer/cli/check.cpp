@@ -37,6 +37,7 @@ int run_check(const Options& options) {
   request.python = options.python;
   request.imports = options.imports;
   request.jobs = options.jobs;
+  request.hash = options.hash;
   request.with_plans = options.plans || (options.verbose > 0 && options.format == "text");
   Progress progress(!options.quiet);
   request.progress = progress.callback();

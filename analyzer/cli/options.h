@@ -20,7 +20,7 @@ struct Options {
   std::string fail_on = "error";
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
-  bool quiet = false, stats = false, strict = false, plans = false;
+  bool quiet = false, stats = false, strict = false, plans = false, hash = false;
   int verbose = 0;
   unsigned jobs = 0;
 };

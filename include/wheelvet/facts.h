@@ -162,6 +162,7 @@ struct InputFacts {
 /// All facts of a run, and what reading them took.
 struct Facts {
   std::vector<InputFacts> inputs;  ///< in the order of the inputs
+  bool hashed = false;             ///< every member was compared with the sha256 in RECORD
   std::uint64_t bytes_read = 0;    ///< inflated or read
   std::uint64_t second_passes = 0;
 };
