@@ -54,6 +54,7 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
 std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_archives(const Run& run);
 std::vector<Finding> check_files(const Run& run);
+std::vector<Finding> check_metadata(const Run& run);
 
 /// All families, sorted: errors first, then by id and title.
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);

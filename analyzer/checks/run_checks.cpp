@@ -136,7 +136,7 @@ const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots) {
   std::vector<Finding> all;
   for (std::vector<Finding> family :
-       {check_archives(run), check_files(run), check_libraries(run, roots),
+       {check_archives(run), check_metadata(run), check_files(run), check_libraries(run, roots),
         check_symbols(run, roots), check_versions(run, roots)}) {
     std::move(family.begin(), family.end(), std::back_inserter(all));
   }

@@ -158,13 +158,15 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
     std::string wheel = dist_info_of(member.name, "WHEEL");
     std::string record = dist_info_of(member.name, "RECORD");
     if (input.kind != InputKind::folder) record.clear();  // a wheel holds one distribution
-    if (metadata.empty() && wheel.empty() && record.empty()) continue;
+    std::string entry_points = dist_info_of(member.name, "entry_points.txt");
+    if (metadata.empty() && wheel.empty() && record.empty() && entry_points.empty()) continue;
     try {
       std::vector<std::uint8_t> bytes = read_small(input, archive, member);
       std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       if (!metadata.empty()) add_metadata(text, packages[metadata]);
       if (!wheel.empty()) add_wheel_file(text, packages[wheel]);
       if (!record.empty()) add_record(text, packages[record]);
+      if (!entry_points.empty()) packages[entry_points].entry_points = text;
     } catch (const Unreadable& error) {
       out.problems.push_back(error.in(input.label, member.name));
     }

@@ -145,10 +145,17 @@ struct PackageFacts {
   std::string version;
   std::vector<std::string> requirements;  ///< Requires-Dist, as written
   std::string requires_python;
-  std::vector<std::string> tags;       ///< Tag lines of WHEEL, else the file name's tags
-  bool pure = false;                   ///< Root-Is-Purelib
-  std::string folder;                  ///< the *.dist-info folder
-  std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
+  /// What METADATA itself says; empty when it is not there or does not say. `name` and `version`
+  /// then come from the file name.
+  std::string stated_name, stated_version;
+  bool has_metadata = false, has_wheel = false;  ///< the files are there and could be read
+  std::vector<std::string> not_utf8;             ///< files of the folder that are no UTF-8
+  std::optional<std::string> wheel_version;      ///< Wheel-Version, as written
+  std::string entry_points;                      ///< entry_points.txt, as written
+  std::vector<std::string> tags;                 ///< Tag lines of WHEEL, else the file name's tags
+  bool pure = false;                             ///< Root-Is-Purelib
+  std::string folder;                            ///< the *.dist-info folder
+  std::vector<std::string> top_level;            ///< first folders of what it installs, from RECORD
 };
 
 struct InputFacts {
