@@ -168,6 +168,7 @@ void add_tables(Slice& out, const ElfFacts& facts, std::vector<std::uint8_t> str
   if (facts.rpath) out.entry(DT_RPATH, intern(strings, *facts.rpath));
   if (facts.runpath) out.entry(DT_RUNPATH, intern(strings, *facts.runpath));
   if (facts.symbolic && !(facts.flags & DF_SYMBOLIC)) out.entry(DT_SYMBOLIC, 0);
+  if (facts.text_relocations && !(facts.flags & DF_TEXTREL)) out.entry(DT_TEXTREL, 0);
   if (facts.flags) out.entry(DT_FLAGS, facts.flags);
   if (facts.flags_1) out.entry(DT_FLAGS_1, facts.flags_1);
   out.table(DT_STRTAB, strings, {".dynstr", SHT_STRTAB, 0, 0, 0, 0, 0});

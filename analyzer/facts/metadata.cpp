@@ -53,7 +53,8 @@ std::vector<std::pair<std::string, std::string>> read_headers(std::string_view t
     std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (trimmed(line).empty()) break;
+    // Only an empty line ends the headers: one of blanks continues a field, as in long licences.
+    if (line.empty() || line == "\r") break;
     if (line.front() == ' ' || line.front() == '\t') {
       if (!headers.empty()) headers.back().second += "\n" + std::string(trimmed(line));
       continue;

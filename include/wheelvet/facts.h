@@ -100,7 +100,8 @@ struct ElfFacts {
   std::optional<std::uint32_t> stack_flags;  ///< p_flags of PT_GNU_STACK
   std::uint64_t tls_size = 0;                ///< p_memsz of PT_TLS, bytes
   std::uint64_t tls_alignment = 0;
-  bool writable_code = false;             ///< a PT_LOAD both writable and executable
+  bool text_relocations = false;  ///< DT_TEXTREL or DF_TEXTREL: relocations in read-only segments
+  bool writable_code = false;     ///< a PT_LOAD both writable and executable
   std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
   bool from_stub = false;
   std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand

@@ -23,6 +23,7 @@ TEST_CASE("headers end at the first empty line and join their continuations") {
   CHECK(headers[0] == Pair{"name", "a"});
   CHECK(headers[1] == Pair{"summary", "one\ntwo"});
   CHECK(headers[2] == Pair{"x", "y"});
+  CHECK(read_headers("License: one\n   \n  two\nName: a\n\n").back().second == "a");
   CHECK(read_headers("").empty());
   CHECK(read_headers("no colon\n continuation of nothing").empty());
   CHECK(read_headers("\nName: late").empty());
