@@ -195,7 +195,8 @@ void narrow_suffix(const Labelled& package, FindingSet& found) {
     paths.emplace(stem, file->facts->path);
   }
   for (const auto& [stem, interpreters] : releases) {
-    if (interpreters.contains("")) continue;
+    // Where the interpreter of this run is another one, PY-001 says it.
+    if (interpreters.contains("") || !interpreters.contains(package.run.scene.python)) continue;
     std::string list = fmt::format("{}", fmt::join(interpreters, ", "));
     Finding& finding = found.at(package.owner + list, "PY-002", Severity::warning);
     finding.title = fmt::format("{} has modules for CPython {} only, and its tag is for more",
