@@ -30,9 +30,10 @@ struct Job {
   const RandomFile* archive = nullptr;  // for members of wheels
   const Member* member = nullptr;
   FileFacts* file = nullptr;  // null for a member that is read for its hash alone
-  std::string digest;         // the sha256 that RECORD gives, empty when it is not to be compared
-  std::vector<ArchiveFault> faults;
-  std::optional<Problem> problem;  // of a member without a file
+  bool whole = false;         // read to its end, whatever its facts need
+  std::string digest = {};    // the sha256 that RECORD gives, empty when it is not to be compared
+  std::vector<ArchiveFault> faults = {};
+  std::optional<Problem> problem = {};  // of a member without a file
 };
 
 struct Counters {
@@ -59,7 +60,7 @@ void note_stream_faults(Job& job, const StreamResult& result) {
   }
 }
 
-// One pass over a member. Where its hash is wanted all of it is read, whatever the sink says.
+// One pass over a member.
 void stream(Job& job, Counters& counters, bool first, const std::function<bool(Bytes)>& sink) {
   bool hashing = first && !job.digest.empty();
   bool wanted = true;
@@ -68,7 +69,7 @@ void stream(Job& job, Counters& counters, bool first, const std::function<bool(B
     counters.add(chunk.size());
     if (hashing) hash.add(chunk);
     wanted = wanted && sink(chunk);
-    return wanted || hashing;
+    return wanted || (first && job.whole);
   });
   if (!first) return;
   note_stream_faults(job, result);
@@ -262,11 +263,11 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     RecordCheck record;
     if (input.kind == InputKind::wheel) record = read_record_of(input, *archives[i], out);
     out.faults = std::move(record.faults);
-    if (!options.hash) record.digests.clear();
+    bool whole = options.hash && input.kind == InputKind::wheel;
     auto digest_of = [&](const Member* member) {
-      return record.digests.empty()
-                 ? std::string()
-                 : record.digests[static_cast<std::size_t>(member - input.members.data())];
+      return whole && !record.digests.empty()
+                 ? record.digests[static_cast<std::size_t>(member - input.members.data())]
+                 : std::string();
     };
     std::map<std::string, std::string> untrusted = untrusted_members(input);
     std::vector<const Member*> libraries;
@@ -284,20 +285,19 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
                                        libraries[k]->data_offset, "not read: see " + rule->second};
         continue;
       }
-      jobs.push_back({&input,
-                      archives[i].get(),
-                      libraries[k],
-                      &out.files[k],
-                      digest_of(libraries[k]),
-                      {},
-                      {}});
+      Job job{&input, archives[i].get(), libraries[k], &out.files[k]};
+      job.whole = whole;
+      job.digest = digest_of(libraries[k]);
+      jobs.push_back(std::move(job));
       if (archived) counters.total += libraries[k]->size;
     }
     for (const Member& member : input.members) {
-      std::string digest = digest_of(&member);
-      if (digest.empty() || is_library_name(member.name) || untrusted.contains(member.name))
-        continue;
-      jobs.push_back({&input, archives[i].get(), &member, nullptr, std::move(digest), {}, {}});
+      bool only_whole = whole && !is_library_name(member.name) && !untrusted.contains(member.name);
+      if (!only_whole) continue;
+      Job job{&input, archives[i].get(), &member};
+      job.whole = true;
+      job.digest = digest_of(&member);
+      jobs.push_back(std::move(job));
       counters.total += member.size;
     }
   }
