@@ -166,6 +166,21 @@ std::string installed_path(std::string_view member) {
   return "../../../" + std::string(rest);
 }
 
+std::string bundled_from(std::string_view path, std::string_view package) {
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  std::size_t end = base.find(".so");
+  std::size_t dash = base.substr(0, end).rfind('-');
+  if (end == std::string_view::npos || dash == std::string_view::npos || dash == 0) return {};
+  std::string_view hash = base.substr(dash + 1, end - dash - 1);
+  bool hashed =
+      hash.size() == 8 && hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!hashed) return {};
+  std::string_view stem = base.substr(0, dash);
+  std::string tail = "-" + std::string(package);
+  if (!package.empty() && stem.ends_with(tail)) stem.remove_suffix(tail.size());
+  return std::string(stem) + std::string(base.substr(end));
+}
+
 bool is_library_name(std::string_view path) {
   std::string_view base = path.substr(path.find_last_of('/') + 1);
   if (base.ends_with(".py")) return false;  // "libx.so.1-gdb.py": gdb's script for a library

@@ -42,6 +42,11 @@ WheelName read_wheel_name(std::string_view file_name);
 /// scheme).
 std::string installed_path(std::string_view member);
 
+/// The name that a library had before auditwheel gave it one of its own: "libz.so.1" of
+/// "libz-1a2b3c4d.so.1", "libgeos.so.3" of "libgeos-fiona-1a2b3c4d.so.3" with `package` fiona;
+/// empty when the name is not of that form.
+std::string bundled_from(std::string_view path, std::string_view package);
+
 /// True for names of shared objects: ".so" at the end or followed by a version.
 bool is_library_name(std::string_view path);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checks/checks.h"
+#include "checks/platform_floor.h"
 #include "facts/metadata.h"
 #include "support/fixtures.h"
 #include "support/made_object.h"
@@ -335,4 +336,42 @@ TEST_CASE("DEP-001 and DEP-002: declared packages and needed libraries") {
   CHECK(judged({"nvidia-nccl-cu12"}, {"libm.so.6"}) == Lines{"note DEP-002"});
   CHECK(judged({"nvidia-nccl-cu12"}, {"libnccl.so.2"}).empty());
   CHECK(judged({"nvidia-nccl-cu12; extra == 'x'", "nvidia-ml-py", "numpy"}, {}).empty());
+}
+
+TEST_CASE("the platform floor is the lowest policy that holds every version and library") {
+  Rules rules = load_rules();
+  auto floor = [&](Lines versions, Lines needed, std::uint16_t machine = EM_X86_64) {
+    std::vector<FileFacts> files(2);
+    files[0].path = "a/m.so";
+    files[1].path = "a.libs/libown.so.1";
+    for (FileFacts& file : files) file.elf.machine = machine;
+    files[0].elf.needed = std::move(needed);
+    files[0].elf.version_needs = {{"libc.so.6", {}}};
+    for (const std::string& name : versions) {
+      files[0].elf.version_needs[0].versions.push_back(needed_version(name, 2));
+    }
+    return lowest_policy(rules, files);
+  };
+  CHECK(floor({"GLIBC_2.2.5"}, {"libc.so.6"}) == "manylinux_2_5");
+  CHECK(floor({"GLIBC_2.14"}, {}) == "manylinux_2_17");
+  CHECK(floor({"GLIBC_2.28", "GLIBCXX_3.4.22"}, {"libown.so.1"}) == "manylinux_2_28");
+  CHECK(floor({"GLIBCXX_3.4.25"}, {}) == "manylinux_2_31");
+  CHECK(floor({"CXXABI_TM_1"}, {}) == "manylinux_2_17");
+  CHECK(floor({"GLIBC_ABI_DT_RELR"}, {}) == "manylinux_2_36");
+  CHECK(floor({"GLIBC_2.17"}, {}, EM_AARCH64) == "manylinux_2_17");
+  CHECK(floor({"GLIBC_PRIVATE"}, {}) == "");
+  CHECK(floor({}, {"libcudart.so.12"}) == "");
+  CHECK(lowest_policy(rules, {}) == "");
+}
+
+TEST_CASE("VER-002: versions that are no number are judged as well") {
+  Wheel wheel("a-1-cp312-cp312-manylinux_2_28_x86_64.whl");
+  ElfFacts& elf = wheel.module("a/m.so");
+  auto judged = [&] {
+    return wheel.judged([](const Run& run) { return check_versions(run, {}); });
+  };
+  elf.version_needs = {{"libc.so.6", {needed_version("GLIBC_ABI_DT_RELR", 2)}}};
+  CHECK(judged() == Lines{"warning VER-002"});
+  elf.version_needs = {{"libstdc++.so.6", {needed_version("CXXABI_TM_1", 2)}}};
+  CHECK(judged().empty());
 }
