@@ -1,8 +1,11 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include "checks/platform_floor.h"
+#include "facts/bytes.h"
 #include "facts/elf_headers.h"
 #include "facts/file_kind.h"
+#include "facts/metadata.h"
 #include "facts/read_facts.h"
 #include "input/open_inputs.h"
 #include "link/demangle.h"
@@ -39,6 +42,8 @@ void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFi
     if (import) {
       ++out.imports;
       if (!needed) ++out.unneeded_imports;
+      if (symbol.name == "__stack_chk_fail") out.canary = true;
+      if (symbol.name.starts_with("__") && symbol.name.ends_with("_chk")) out.fortified = true;
       if (symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")) ++out.python_imports;
     } else {
       ++out.exports;
@@ -55,6 +60,14 @@ void add_symbols(const ElfFacts& elf, const InspectOptions& options, InspectedFi
     }
     if (wanted(options, shown)) out.listed.push_back(std::move(shown));
   }
+}
+
+bool has_segment(const ElfFacts& elf, std::uint32_t type) {
+  for (std::size_t at = 0; at + sizeof(Elf64_Phdr) <= elf.program_headers.size();
+       at += sizeof(Elf64_Phdr)) {
+    if (load<Elf64_Phdr>(elf.program_headers, at, "program header").p_type == type) return true;
+  }
+  return false;
 }
 
 void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile& out) {
@@ -84,6 +97,8 @@ void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile
   out.executable_stack =
       elf.stack_flags ? (*elf.stack_flags & PF_X) != 0 : elf.machine == EM_X86_64;
   out.writable_code = elf.writable_code;
+  out.text_relocations = elf.text_relocations;
+  out.relro = has_segment(elf, PT_GNU_RELRO);
   out.bind_now = (elf.flags & DF_BIND_NOW) != 0 || (elf.flags_1 & DF_1_NOW) != 0;
   add_symbols(elf, options, out);
   if (options.headers) out.headers = header_lines(elf);
@@ -95,16 +110,31 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
   std::vector<Input> inputs;
   for (const std::string& path : targets) inputs.push_back(open_input(path, true));
   Facts facts = read_facts(inputs, {});
+  Rules rules = load_rules();
   Inspection out;
   for (const InputFacts& input : facts.inputs) {
     const std::vector<Problem>* lists[] = {&inputs[input.input].problems, &input.problems};
     for (const auto* list : lists) {
       out.problems.insert(out.problems.end(), list->begin(), list->end());
     }
+    // What a folder holds belongs to several packages: which of them needs what is not told here.
+    bool single = input.packages.size() == 1 && inputs[input.input].kind != InputKind::folder;
+    std::string floor = single ? lowest_policy(rules, input.files) : "";
     for (const PackageFacts& package : input.packages) {
-      out.packages.push_back({package.name, package.version, package.requires_python, package.tags,
-                              package.requirements});
+      InspectedPackage& shown = out.packages.emplace_back();
+      shown = {package.name,
+               package.version,
+               package.requires_python,
+               floor,
+               package.tags,
+               package.requirements,
+               {}};
+      for (const EntryPoint& point : read_entry_points(package.entry_points)) {
+        shown.entry_points.push_back(
+            fmt::format("{}: {} = {}", point.group, point.name, point.target));
+      }
     }
+    std::string project = single ? normalised_name(input.packages[0].name) : "";
     for (const FileFacts& file : input.files) {
       if (file.problem) {
         out.problems.push_back(*file.problem);
@@ -114,6 +144,7 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       shown.path = file.path;
       shown.kind = to_string(file.kind);
       if (file.kind == FileKind::elf) add_elf(file, options, shown);
+      shown.bundled_from = bundled_from(file.path, project);
     }
   }
   return out;

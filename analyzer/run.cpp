@@ -133,7 +133,7 @@ Report check(const Request& request) {
   std::vector<Input> inputs = open_inputs(request, machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.progress});
+  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
   clock.lap("facts");
   Rules rules = loaded.get();
   read_python(inputs, known_packages(rules), facts, request.jobs);

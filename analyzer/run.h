@@ -20,6 +20,7 @@ struct Request {
   std::string python;       ///< "3.12"; empty to choose from tags
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
+  bool hash = false;                 ///< compare every member with the sha256 in RECORD
   bool with_plans = false;           ///< keep the load plans in the report
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -81,7 +81,7 @@ StubResult make_stub(const std::string& wheel, const std::string& output,
   if (input.kind == InputKind::stub) throw WrongUsage(fmt::format("{} is a stub already", wheel));
   if (input.kind != InputKind::wheel) throw WrongUsage(fmt::format("{} is no wheel", wheel));
   if (input.members.empty() && !input.problems.empty()) throw Unreadable(input.problems.front());
-  Facts facts = read_facts(inputs, {0, progress});
+  Facts facts = read_facts(inputs, {0, false, progress});
   InputFacts& own = facts.inputs.front();
   RandomFile archive(wheel);
   input.origin = StubOrigin{input.label, input.size, sha256_of_file(wheel)};

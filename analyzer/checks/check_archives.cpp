@@ -6,31 +6,41 @@
 
 namespace wheelvet {
 
-std::vector<Finding> check_archives(const Run& run) {
+namespace {
+
+Severity severity_of(const std::string& word) {
+  if (word == "note") return Severity::note;
+  return word == "warning" ? Severity::warning : Severity::error;
+}
+
+void add_fault(const Input& input, const ArchiveFault& fault, const CatalogEntry& entry,
+               FindingSet& found) {
   constexpr std::size_t most_members = 20;
+  Finding& finding = found.at(input.label, fault.rule, severity_of(entry.severity));
+  finding.title = fmt::format("{}: {}", input.label, entry.title);
+  finding.fix = entry.fix;
+  finding.cause = fault.rule.starts_with("ARC-")
+                      ? "the archive does not say one thing to every reader"
+                      : entry.why;
+  if (finding.evidence.size() > most_members) return;
+  if (!fault.member.empty()) add_once(finding.objects, fault.member);
+  std::string place = fault.offset ? fmt::format(" (offset {})", *fault.offset) : "";
+  finding.evidence.push_back(fault.member.empty()
+                                 ? fault.detail + place
+                                 : fmt::format("{}: {}{}", fault.member, fault.detail, place));
+}
+
+}  // namespace
+
+std::vector<Finding> check_archives(const Run& run) {
   FindingSet found;
-  std::map<std::string, std::string> titles, severities, fixes;
-  for (const CatalogEntry& entry : load_catalog()) {
-    titles[entry.id] = entry.title;
-    severities[entry.id] = entry.severity;
-    fixes[entry.id] = entry.fix;
-  }
+  std::map<std::string, CatalogEntry> catalog;
+  for (CatalogEntry& entry : load_catalog()) catalog[entry.id] = std::move(entry);
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const std::vector<ArchiveFault>* lists[] = {&run.inputs[i].faults, &run.facts.inputs[i].faults};
     for (const std::vector<ArchiveFault>* list : lists) {
       for (const ArchiveFault& fault : *list) {
-        bool warning = severities[fault.rule] == "warning";
-        Finding& finding = found.at(run.inputs[i].label, fault.rule,
-                                    warning ? Severity::warning : Severity::error);
-        finding.title = fmt::format("{}: {}", run.inputs[i].label, titles[fault.rule]);
-        finding.fix = fixes[fault.rule];
-        finding.cause = "the archive does not say one thing to every reader";
-        if (finding.evidence.size() >= most_members) continue;
-        if (!fault.member.empty()) add_once(finding.objects, fault.member);
-        std::string place = fault.offset ? fmt::format(" (offset {})", *fault.offset) : "";
-        finding.evidence.push_back(
-            fault.member.empty() ? fault.detail + place
-                                 : fmt::format("{}: {}{}", fault.member, fault.detail, place));
+        add_fault(run.inputs[i], fault, catalog[fault.rule], found);
       }
     }
   }

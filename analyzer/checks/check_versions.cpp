@@ -5,6 +5,7 @@
 #include <map>
 
 #include "checks/checks.h"
+#include "checks/platform_floor.h"
 
 namespace wheelvet {
 namespace {
@@ -33,13 +34,6 @@ void mismatch_finding(const Run& run, const RootView& view, const VersionMismatc
   finding.fix = fmt::format("a newer release of {}, or a build linked against this one", owner);
   add_once(finding.objects, object.name);
   add_once(finding.roots, view.path);
-}
-
-// "GLIBC_2.34" as {"GLIBC", "2.34"}.
-std::pair<std::string, std::string> split_version(const std::string& version) {
-  std::size_t underscore = version.rfind('_');
-  if (underscore == std::string::npos) return {version, ""};
-  return {version.substr(0, underscore), version.substr(underscore + 1)};
 }
 
 // A version of libc or libstdc++ above every release that rules/policies.toml knows.

@@ -55,6 +55,11 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
 std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_archives(const Run& run);
 std::vector<Finding> check_files(const Run& run);
+std::vector<Finding> check_metadata(const Run& run);
+std::vector<Finding> check_labels(const Run& run);
+std::vector<Finding> check_stable_abi(const Run& run);
+std::vector<Finding> check_objects(const Run& run);
+std::vector<Finding> check_dependencies(const Run& run);
 
 /// All families, sorted: errors first, then by id and title.
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);
@@ -64,6 +69,19 @@ std::string owner_of(const Run& run, std::size_t file);
 
 /// The command or sentence that supplies a library: from the tables in rules/ alone.
 std::string supply_advice(const Scene& scene, const PlannedObject& object);
+
+/// The tags that a file of a target was installed by: those of the archive's name, else of its
+/// package.
+std::vector<std::string> tags_of(const Run& run, const SceneFile& file);
+
+/// A tag taken apart at its hyphens; empty parts where there are none.
+struct TagView {
+  std::string_view python, abi, platform;
+};
+TagView read_tag(std::string_view tag);
+
+/// True when the loader would take the file for an object of some machine.
+bool is_object(const SceneFile& file);
 
 /// The manylinux policy that the tags of a file's package promise; null when they promise none.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);

@@ -292,6 +292,25 @@ std::string headline(const Run& run, const Report& report) {
   return text + fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// What was not asked, or could not be asked of such an input.
+std::vector<std::string> scope_of(const Run& run) {
+  std::vector<std::string> out = {"device code: not checked"};
+  if (!run.facts.hashed) out.emplace_back("RECORD hashes: not checked (--hash)");
+  out.emplace_back("Python code: not run and not read");
+  for (const Input& input : run.inputs) {
+    if (input.kind == InputKind::folder) {
+      out.push_back(fmt::format("RECORD of {}: not checked: installed", input.label));
+    }
+    if (input.kind != InputKind::stub) continue;
+    if (run.facts.hashed) {
+      out.push_back(fmt::format("RECORD hashes of {}: not checked: stub", input.label));
+    }
+    out.push_back(
+        fmt::format("{} is a stub: unsigned evidence of the wheel it was made of", input.label));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view to_string(Status status) {
@@ -362,14 +381,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
     report.verdict = Status::undecided;
   }
   report.headline = headline(run, report);
-  report.scope = {"device code: not checked", "RECORD and its hashes: not checked",
-                  "Python code: not run and not read"};
-  for (const Input& input : run.inputs) {
-    if (input.kind == InputKind::stub) {
-      report.scope.push_back(
-          fmt::format("{} is a stub: unsigned evidence of the wheel it was made of", input.label));
-    }
-  }
+  report.scope = scope_of(run);
   return report;
 }
 

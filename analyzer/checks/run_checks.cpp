@@ -12,8 +12,6 @@ namespace {
 // The machine part of a platform tag.
 std::string_view arch_of(std::uint16_t machine) { return machine == 183 ? "aarch64" : "x86_64"; }
 
-std::string_view platform_of(std::string_view tag) { return tag.substr(tag.find_last_of('-') + 1); }
-
 const PolicyRule* policy_of(const Rules& rules, std::string_view platform, std::string_view arch) {
   if (!platform.ends_with(arch)) return nullptr;
   std::string_view name = platform.substr(0, platform.size() - arch.size());
@@ -123,13 +121,27 @@ std::string supply_advice(const Scene& scene, const PlannedObject& object) {
   return {};
 }
 
-const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+std::vector<std::string> tags_of(const Run& run, const SceneFile& file) {
   std::vector<std::string> tags = read_wheel_name(run.inputs[file.input].label).tags;
   if (tags.empty() && file.package != none) tags = run.scene.packages[file.package].facts->tags;
+  return tags;
+}
+
+TagView read_tag(std::string_view tag) {
+  std::size_t first = tag.find('-'), last = tag.rfind('-');
+  if (first == std::string_view::npos || first == last) return {};
+  return {tag.substr(0, first), tag.substr(first + 1, last - first - 1), tag.substr(last + 1)};
+}
+
+bool is_object(const SceneFile& file) {
+  return file.facts->kind == FileKind::elf && !file.facts->problem;
+}
+
+const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
   const PolicyRule* lowest = nullptr;
-  for (const std::string& tag : tags) {
+  for (const std::string& tag : tags_of(run, file)) {
     const PolicyRule* policy =
-        policy_of(*run.scene.rules, platform_of(tag), arch_of(file.facts->elf.machine));
+        policy_of(*run.scene.rules, read_tag(tag).platform, arch_of(file.facts->elf.machine));
     auto rank = [&](const PolicyRule* rule) { return rule - run.scene.rules->policies.data(); };
     if (policy && (!lowest || rank(policy) < rank(lowest))) lowest = policy;
   }
@@ -169,7 +181,8 @@ void blame_installation(const Run& run, const std::vector<RootView>& roots,
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots) {
   std::vector<Finding> all;
   for (std::vector<Finding> family :
-       {check_archives(run), check_files(run), check_libraries(run, roots),
+       {check_archives(run), check_metadata(run), check_labels(run), check_stable_abi(run),
+        check_objects(run), check_dependencies(run), check_files(run), check_libraries(run, roots),
         check_symbols(run, roots), check_versions(run, roots)}) {
     std::move(family.begin(), family.end(), std::back_inserter(all));
   }

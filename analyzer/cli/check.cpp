@@ -55,6 +55,7 @@ int run_check(const Options& options) {
   request.alone = options.alone;
   request.imports = options.imports;
   request.jobs = options.jobs;
+  request.hash = options.hash;
   request.with_plans = options.plans || (options.verbose > 0 && options.format == "text");
   Progress progress(!options.quiet);
   request.progress = progress.callback();

@@ -66,6 +66,8 @@ void add_check(CLI::App& app, Options& options) {
       ->type_name("SEVERITY");
   check->add_flag("--strict", options.strict,
                   "assumptions and stub wheels are unanswered questions (exit 3)");
+  check->add_flag("--hash", options.hash,
+                  "read every member of the wheels: CRC and the sha256 in RECORD");
   check->add_flag("--plans", options.plans, "keep the load plans in JSON (text: -v)");
   check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
       ->type_name("N");

@@ -21,7 +21,7 @@ struct Options {
   std::string fail_on = "error";
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
-  bool host = false, alone = false;
+  bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
   unsigned jobs = 0;

@@ -366,6 +366,7 @@ void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
   facts.flags = in.value(DT_FLAGS).value_or(0);
   facts.flags_1 = in.value(DT_FLAGS_1).value_or(0);
   facts.packed_relative = in.value(dt_relr).has_value();
+  facts.text_relocations = in.value(DT_TEXTREL).has_value() || (facts.flags & DF_TEXTREL) != 0;
   facts.symbolic = in.value(DT_SYMBOLIC).has_value() || (facts.flags & DF_SYMBOLIC) != 0;
 }
 

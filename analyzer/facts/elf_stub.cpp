@@ -177,6 +177,7 @@ void add_tables(Slice& out, const ElfFacts& facts, std::vector<std::uint8_t> str
     out.entry(relr, 0);
     out.entry(relr_size, 0);
   }
+  if (facts.text_relocations && !(facts.flags & DF_TEXTREL)) out.entry(DT_TEXTREL, 0);
   if (facts.flags) out.entry(DT_FLAGS, facts.flags);
   if (facts.flags_1) out.entry(DT_FLAGS_1, facts.flags_1);
   out.table(DT_STRTAB, strings, {".dynstr", SHT_STRTAB, 0, 0, 0, 0, 0});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "facts/utf8.h"
+
 namespace wheelvet {
 namespace {
 
@@ -51,7 +53,8 @@ std::vector<std::pair<std::string, std::string>> read_headers(std::string_view t
     std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (trimmed(line).empty()) break;
+    // Only an empty line ends the headers: one of blanks continues a field, as in long licences.
+    if (line.empty() || line == "\r") break;
     if (line.front() == ' ' || line.front() == '\t') {
       if (!headers.empty()) headers.back().second += "\n" + std::string(trimmed(line));
       continue;
@@ -64,18 +67,25 @@ std::vector<std::pair<std::string, std::string>> read_headers(std::string_view t
 }
 
 void add_metadata(std::string_view text, PackageFacts& package) {
+  package.has_metadata = true;
+  if (!is_utf8(text)) package.not_utf8.emplace_back("METADATA");
   for (auto& [name, value] : read_headers(text)) {
     if (name == "name") package.name = value;
     if (name == "version") package.version = value;
     if (name == "requires-python") package.requires_python = value;
     if (name == "requires-dist") package.requirements.push_back(value);
   }
+  package.stated_name = package.name;
+  package.stated_version = package.version;
 }
 
 void add_wheel_file(std::string_view text, PackageFacts& package) {
+  package.has_wheel = true;
+  if (!is_utf8(text)) package.not_utf8.emplace_back("WHEEL");
   package.tags.clear();
   for (auto& [name, value] : read_headers(text)) {
     if (name == "tag") package.tags.push_back(value);
+    if (name == "wheel-version") package.wheel_version = value;
     if (name == "root-is-purelib") package.pure = lower(value) == "true";
   }
 }
@@ -96,6 +106,33 @@ void add_record(std::string_view text, PackageFacts& package) {
     if (slash != std::string_view::npos) tops.emplace(path.substr(0, path.find('/', slash + 1)));
   }
   package.top_level.assign(tops.begin(), tops.end());
+}
+
+std::vector<EntryPoint> read_entry_points(std::string_view text) {
+  std::vector<EntryPoint> out;
+  std::string group;
+  while (!text.empty()) {
+    std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    bool continued = line.starts_with(' ') || line.starts_with('\t');
+    line = trimmed(line);
+    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
+    if (line.starts_with('[') && line.ends_with(']')) {
+      group = line.substr(1, line.size() - 2);
+      continue;
+    }
+    std::size_t mark = line.find('=');
+    if (continued && !out.empty() && out.back().group == group) {
+      out.back().target += std::string(line);
+    } else if (mark == std::string_view::npos) {
+      out.push_back({group, std::string(line), ""});
+    } else {
+      out.push_back({group, std::string(trimmed(line.substr(0, mark))),
+                     std::string(trimmed(line.substr(mark + 1)))});
+    }
+  }
+  return out;
 }
 
 WheelName read_wheel_name(std::string_view file_name) {
@@ -129,8 +166,24 @@ std::string installed_path(std::string_view member) {
   return "../../../" + std::string(rest);
 }
 
+std::string bundled_from(std::string_view path, std::string_view package) {
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  std::size_t end = base.find(".so");
+  std::size_t dash = base.substr(0, end).rfind('-');
+  if (end == std::string_view::npos || dash == std::string_view::npos || dash == 0) return {};
+  std::string_view hash = base.substr(dash + 1, end - dash - 1);
+  bool hashed =
+      hash.size() == 8 && hash.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!hashed) return {};
+  std::string_view stem = base.substr(0, dash);
+  std::string tail = "-" + std::string(package);
+  if (!package.empty() && stem.ends_with(tail)) stem.remove_suffix(tail.size());
+  return std::string(stem) + std::string(base.substr(end));
+}
+
 bool is_library_name(std::string_view path) {
   std::string_view base = path.substr(path.find_last_of('/') + 1);
+  if (base.ends_with(".py")) return false;  // "libx.so.1-gdb.py": gdb's script for a library
   for (std::size_t at = base.find(".so"); at != std::string_view::npos;
        at = base.find(".so", at + 1)) {
     std::string_view rest = base.substr(at + 3);

@@ -13,14 +13,21 @@ namespace wheelvet {
 /// Header fields of an RFC 822 style text up to the first empty line, continuation lines joined.
 std::vector<std::pair<std::string, std::string>> read_headers(std::string_view text);
 
-/// Adds Name, Version, Requires-Dist and Requires-Python of a METADATA file.
+/// Adds what a METADATA file says, and that it is there.
 void add_metadata(std::string_view text, PackageFacts& package);
 
-/// Adds Tag and Root-Is-Purelib of a WHEEL file.
+/// Adds what a WHEEL file says, and that it is there.
 void add_wheel_file(std::string_view text, PackageFacts& package);
 
 /// Adds the first folder, and the first two, of every path that a RECORD lists, sorted.
 void add_record(std::string_view text, PackageFacts& package);
+
+/// A line of entry_points.txt: "[group]", "name = target". The target is empty for a line without
+/// '='.
+struct EntryPoint {
+  std::string group, name, target;
+};
+std::vector<EntryPoint> read_entry_points(std::string_view text);
 
 /// The parts of "name-version(-build)?-python-abi-platform.whl"; name empty when it is no such
 /// name.
@@ -34,6 +41,11 @@ WheelName read_wheel_name(std::string_view file_name);
 /// to the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix
 /// scheme).
 std::string installed_path(std::string_view member);
+
+/// The name that a library had before auditwheel gave it one of its own: "libz.so.1" of
+/// "libz-1a2b3c4d.so.1", "libgeos.so.3" of "libgeos-fiona-1a2b3c4d.so.3" with `package` fiona;
+/// empty when the name is not of that form.
+std::string bundled_from(std::string_view path, std::string_view package);
 
 /// True for names of shared objects: ".so" at the end or followed by a version.
 bool is_library_name(std::string_view path);

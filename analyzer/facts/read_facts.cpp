@@ -11,14 +11,17 @@
 
 #include "facts/elf_facts.h"
 #include "facts/metadata.h"
+#include "facts/record.h"
 #include "facts/spool.h"
 #include "input/archive.h"
 #include "input/random_file.h"
+#include "input/sha256.h"
 
 namespace wheelvet {
 namespace {
 
 constexpr std::uint64_t max_metadata = 8u << 20;
+constexpr std::uint64_t max_record = 16u << 20;  // a row is some 100 bytes: 160,000 files
 constexpr int max_passes = 3;
 
 // One member to read, and where the answer goes.
@@ -26,8 +29,11 @@ struct Job {
   const Input* input = nullptr;
   const RandomFile* archive = nullptr;  // for members of wheels
   const Member* member = nullptr;
-  FileFacts* file = nullptr;
-  std::vector<ArchiveFault> faults;
+  FileFacts* file = nullptr;  // null for a member that is read for its hash alone
+  bool whole = false;         // read to its end, whatever its facts need
+  std::string digest = {};    // the sha256 that RECORD gives, empty when it is not to be compared
+  std::vector<ArchiveFault> faults = {};
+  std::optional<Problem> problem = {};  // of a member without a file
 };
 
 struct Counters {
@@ -54,15 +60,30 @@ void note_stream_faults(Job& job, const StreamResult& result) {
   }
 }
 
+// One pass over a member.
+void stream(Job& job, Counters& counters, bool first, const std::function<bool(Bytes)>& sink) {
+  bool hashing = first && !job.digest.empty();
+  bool wanted = true;
+  Sha256 hash;
+  StreamResult result = stream_member(*job.archive, *job.member, [&](Bytes chunk) {
+    counters.add(chunk.size());
+    if (hashing) hash.add(chunk);
+    wanted = wanted && sink(chunk);
+    return wanted || (first && job.whole);
+  });
+  if (!first) return;
+  note_stream_faults(job, result);
+  if (hashing && record_digest(hash.digest()) != job.digest) {
+    job.faults.push_back(
+        {"REC-005", job.member->name, "SHA-256 of the data differs", job.member->data_offset});
+  }
+}
+
 void read_streamed(Job& job, Counters& counters) {
   std::vector<FileRange> wanted;
   for (int pass = 1; pass <= max_passes; ++pass) {
     Spool spool(job.member->size, wanted);
-    StreamResult result = stream_member(*job.archive, *job.member, [&](Bytes chunk) {
-      counters.add(chunk.size());
-      return spool.feed(chunk);
-    });
-    if (pass == 1) note_stream_faults(job, result);
+    stream(job, counters, pass == 1, [&](Bytes chunk) { return spool.feed(chunk); });
     job.file->kind = job.member->size == 0 ? FileKind::empty : spool.kind();
     if (job.file->kind != FileKind::elf) return;
     try {
@@ -108,6 +129,9 @@ void refine_kind(FileFacts& file) {
 
 void run_job(Job& job, Counters& counters) {
   try {
+    if (!job.file) {
+      return stream(job, counters, true, [](Bytes) { return true; });
+    }
     if (job.archive) {
       read_streamed(job, counters);
     } else {
@@ -115,7 +139,7 @@ void run_job(Job& job, Counters& counters) {
     }
     refine_kind(*job.file);
   } catch (const Unreadable& error) {
-    job.file->problem = error.in(job.input->label, job.member->name);
+    (job.file ? job.file->problem : job.problem) = error.in(job.input->label, job.member->name);
   }
 }
 
@@ -142,13 +166,15 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
     std::string wheel = dist_info_of(member.name, "WHEEL");
     std::string record = dist_info_of(member.name, "RECORD");
     if (input.kind != InputKind::folder) record.clear();  // a wheel holds one distribution
-    if (metadata.empty() && wheel.empty() && record.empty()) continue;
+    std::string entry_points = dist_info_of(member.name, "entry_points.txt");
+    if (metadata.empty() && wheel.empty() && record.empty() && entry_points.empty()) continue;
     try {
       std::vector<std::uint8_t> bytes = read_small(input, archive, member);
       std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       if (!metadata.empty()) add_metadata(text, packages[metadata]);
       if (!wheel.empty()) add_wheel_file(text, packages[wheel]);
       if (!record.empty()) add_record(text, packages[record]);
+      if (!entry_points.empty()) packages[entry_points].entry_points = text;
     } catch (const Unreadable& error) {
       out.problems.push_back(error.in(input.label, member.name));
     }
@@ -170,6 +196,30 @@ void read_packages(const Input& input, const RandomFile* archive, InputFacts& ou
     package.version = named.version;
     package.tags = named.tags;
     out.packages.push_back(std::move(package));
+  }
+}
+
+// RECORD of the one distribution that a wheel holds, compared with the directory. A wheel with more
+// than one is a finding of its own, and which RECORD would count is not known.
+RecordCheck read_record_of(const Input& input, const RandomFile& archive, InputFacts& out) {
+  const Member* record = nullptr;
+  std::set<std::string> folders;
+  for (const Member& member : input.members) {
+    std::string top = member.name.substr(0, member.name.find('/'));
+    if (top.size() < member.name.size() && top.ends_with(".dist-info")) folders.insert(top);
+    if (!dist_info_of(member.name, "RECORD").empty()) record = &member;
+  }
+  if (folders.size() != 1) return {};
+  if (!record) {
+    return {{{"REC-001", *folders.begin() + "/RECORD", "is not there", std::nullopt}}, {}};
+  }
+  try {
+    std::vector<std::uint8_t> bytes = read_member(archive, *record, max_record);
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return check_record(text, record->name, input);
+  } catch (const Unreadable& error) {
+    out.problems.push_back(error.in(input.label, record->name));
+    return {};
   }
 }
 
@@ -217,6 +267,15 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     if (archived && input.members.empty()) continue;  // its Problem is known already
     if (archived) archives[i] = std::make_unique<RandomFile>(input.path);
     if (input.kind != InputKind::file) read_packages(input, archives[i].get(), out);
+    RecordCheck record;
+    if (input.kind == InputKind::wheel) record = read_record_of(input, *archives[i], out);
+    out.faults = std::move(record.faults);
+    bool whole = options.hash && input.kind == InputKind::wheel;
+    auto digest_of = [&](const Member* member) {
+      return whole && !record.digests.empty()
+                 ? record.digests[static_cast<std::size_t>(member - input.members.data())]
+                 : std::string();
+    };
     std::map<std::string, std::string> untrusted = untrusted_members(input);
     std::vector<const Member*> libraries;
     for (const Member& member : input.members) {
@@ -234,8 +293,20 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
                                        libraries[k]->data_offset, "not read: see " + rule->second};
         continue;
       }
-      jobs.push_back({&input, archives[i].get(), libraries[k], &out.files[k], {}});
+      Job job{&input, archives[i].get(), libraries[k], &out.files[k]};
+      job.whole = whole;
+      job.digest = digest_of(libraries[k]);
+      jobs.push_back(std::move(job));
       if (archived) counters.total += libraries[k]->size;
+    }
+    for (const Member& member : input.members) {
+      bool only_whole = whole && !is_library_name(member.name) && !untrusted.contains(member.name);
+      if (!only_whole) continue;
+      Job job{&input, archives[i].get(), &member};
+      job.whole = true;
+      job.digest = digest_of(&member);
+      jobs.push_back(std::move(job));
+      counters.total += member.size;
     }
   }
   unsigned threads =
@@ -244,7 +315,9 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
   for (Job& job : jobs) {
     InputFacts& out = facts.inputs[static_cast<std::size_t>(job.input - inputs.data())];
     out.faults.insert(out.faults.end(), job.faults.begin(), job.faults.end());
+    if (job.problem) out.problems.push_back(std::move(*job.problem));
   }
+  facts.hashed = options.hash;
   facts.bytes_read = counters.bytes;
   facts.second_passes = counters.second_passes;
   return facts;

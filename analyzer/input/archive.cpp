@@ -6,7 +6,9 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "facts/utf8.h"
 #include "input/sha256.h"
 
 namespace wheelvet {
@@ -21,10 +23,13 @@ constexpr std::uint32_t locator64_signature = 0x07064b50;
 constexpr std::uint32_t descriptor_signature = 0x08074b50;
 constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64_size = 56,
                         locator64_size = 20;
-constexpr std::uint16_t flag_encrypted = 0x1, flag_descriptor = 0x8, flag_strong = 0x40;
+constexpr std::uint16_t flag_encrypted = 0x1, flag_descriptor = 0x8, flag_strong = 0x40,
+                        flag_utf8 = 0x800;
 constexpr std::uint16_t extra_zip64 = 0x0001, extra_unicode_path = 0x7075;
 // A directory over this size is no wheel's: the largest real ones are under 5 MB.
 constexpr std::uint64_t max_directory = 256u << 20;
+// Real libraries pack two- to twenty-fold.
+constexpr std::uint64_t big = 64u << 20, unlikely = 200;
 
 struct Directory {
   std::uint64_t entries = 0, size = 0, offset = 0, end_record = 0;
@@ -54,6 +59,20 @@ std::optional<Bytes> extra_field(Bytes extra, std::uint16_t id) {
     at += 4 + size;
   }
   return std::nullopt;
+}
+
+// Readers differ in what they do with an extra field that does not end where it says, and with two
+// of one kind that both change what is extracted.
+void check_extra(Bytes extra, const std::string& name, Input& input) {
+  std::map<std::uint16_t, int> seen;
+  std::uint64_t at = 0;
+  while (fits(at, 4, extra.size())) {
+    ++seen[load<std::uint16_t>(extra, at, "extra field")];
+    at += 4 + load<std::uint16_t>(extra, at + 2, "extra field");
+  }
+  if (at > extra.size()) fault(input, "ARC-017", name, "an extra field ends after its place");
+  if (seen[extra_zip64] > 1) fault(input, "ARC-017", name, "two zip64 extra fields");
+  if (seen[extra_unicode_path] > 1) fault(input, "ARC-017", name, "two Unicode path extra fields");
 }
 
 // Fields of 0xffffffff stand in the zip64 extra, in a fixed order, those only (APPNOTE 4.5.3).
@@ -128,6 +147,9 @@ Directory find_directory(const RandomFile& file, Input& input) {
   if (on_this_disk != plain.entries) {
     fault(input, "ARC-004", "", "the end record counts entries on other disks", plain.end_record);
   }
+  if (load<std::uint32_t>(tail, *found + 4, "zip end record") != 0) {  // two numbers of 16 bits
+    fault(input, "ARC-004", "", "the end record names other disks", plain.end_record);
+  }
   plain.size = load<std::uint32_t>(tail, *found + 12, "zip end record");
   plain.offset = load<std::uint32_t>(tail, *found + 16, "zip end record");
   Directory directory = read_end64(file, plain.end_record, plain, input);
@@ -155,6 +177,19 @@ void check_name(Input& input, const std::string& name) {
     if (part == ".." || part == ".") bad("'.' or '..' as a path component");
     if (part.empty() && end != name.size() && end != 0) bad("empty path component");
     at = end + 1;
+  }
+}
+
+// Without the flag a name is of code page 437 by the specification, of UTF-8 for some readers and
+// of the locale's encoding for others; with it, it must be UTF-8 (APPNOTE appendix D).
+void check_encoding(const Entry& entry, Input& input) {
+  bool ascii = std::all_of(entry.name.begin(), entry.name.end(),
+                           [](char c) { return static_cast<std::uint8_t>(c) < 0x80; });
+  if (ascii) return;
+  if (!(entry.flags & flag_utf8)) {
+    fault(input, "ARC-016", entry.name, "is not ASCII, and not marked as UTF-8");
+  } else if (!is_utf8(entry.name)) {
+    fault(input, "ARC-016", entry.name, "is marked as UTF-8, and is not");
   }
 }
 
@@ -189,7 +224,11 @@ std::vector<Entry> read_central(Bytes bytes, const Directory& directory, Input& 
     Bytes name = slice(bytes, at + central_size, name_size, field);
     Bytes extra = slice(bytes, at + central_size + name_size, extra_size, field);
     entry.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+    check_extra(extra, entry.name, input);
     resolve_zip64(extra, {&entry.size, &entry.packed, &entry.header_offset});
+    if (auto disk = load<std::uint16_t>(bytes, at + 34, field); disk != 0 && disk != 0xffff) {
+      fault(input, "ARC-004", entry.name, "lies on another disk", directory.offset + at);
+    }
     check_unicode_path(extra, entry.name, input);
     entries.push_back(std::move(entry));
     at += central_size + name_size + extra_size + comment_size;
@@ -236,6 +275,7 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   local.size = load<std::uint32_t>(bytes, 22, field);
   local.name.assign(reinterpret_cast<const char*>(bytes.data() + local_size), name_size);
   Bytes extra = slice(bytes, local_size + name_size, extra_size, field);
+  check_extra(extra, local.name, input);
   resolve_zip64(extra, {&local.size, &local.packed});
   check_unicode_path(extra, local.name, input);
 
@@ -245,7 +285,9 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   };
   if (local.name != entry.name) differ("name");
   if (local.method != entry.method) differ("compression method");
-  if ((local.flags ^ entry.flags) & (flag_encrypted | flag_descriptor)) differ("flags");
+  if ((local.flags ^ entry.flags) & (flag_encrypted | flag_descriptor | flag_utf8)) {
+    differ("flags");
+  }
   // With a data descriptor the sizes and the CRC of the local header may be zero.
   bool later = (local.flags & flag_descriptor) != 0;
   auto same = [&](std::uint64_t here, std::uint64_t there) {
@@ -257,17 +299,27 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
 }
 
 // Bytes of the data descriptor behind an entry, which may or may not have a signature and 64-bit
-// sizes: the form that ends where the next entry starts.
-std::uint64_t descriptor_size(const RandomFile& file, const Entry& entry, std::uint64_t next) {
+// sizes: the form that ends where the next entry starts. Readers that stream believe what it says.
+std::uint64_t descriptor_size(const RandomFile& file, const Entry& entry, std::uint64_t next,
+                              Input& input) {
+  constexpr const char* field = "data descriptor";
   std::uint64_t end = entry.data_offset + entry.packed;
   if (!(entry.flags & flag_descriptor) || next < end) return 0;
   std::uint64_t gap = next - end;
-  if (gap == 12 || gap == 20) return gap;
-  if (gap == 16 || gap == 24) {
-    auto bytes = file.read(end, 4, "data descriptor");
-    if (load<std::uint32_t>(bytes, 0, "data descriptor") == descriptor_signature) return gap;
-  }
-  return 0;
+  bool is_signed = gap == 16 || gap == 24;
+  if (!is_signed && gap != 12 && gap != 20) return 0;
+  auto bytes = file.read(end, gap, field);
+  if (is_signed && load<std::uint32_t>(bytes, 0, field) != descriptor_signature) return 0;
+  std::uint64_t at = is_signed ? 4 : 0;
+  bool wide = gap >= 20;
+  auto size = [&](std::uint64_t place) {
+    return wide ? load<std::uint64_t>(bytes, place, field)
+                : std::uint64_t{load<std::uint32_t>(bytes, place, field)};
+  };
+  bool same = load<std::uint32_t>(bytes, at, field) == entry.crc && size(at + 4) == entry.packed &&
+              size(at + (wide ? 12 : 8)) == entry.size;
+  if (!same) fault(input, "ARC-002", entry.name, "its data descriptor differs", end);
+  return gap;
 }
 
 // Every byte before the central directory belongs to exactly one entry.
@@ -287,7 +339,7 @@ void check_tiling(const RandomFile& file, const Directory& directory,
       fault(input, "ARC-012", entry.name, "overlaps the entry before it", entry.header_offset);
     }
     std::uint64_t next = i + 1 < order.size() ? order[i + 1]->header_offset : directory.offset;
-    at = std::max(at, entry.data_offset + entry.packed + descriptor_size(file, entry, next));
+    at = std::max(at, entry.data_offset + entry.packed + descriptor_size(file, entry, next, input));
   }
   if (at < directory.offset) {
     fault(input, "ARC-003", "", "bytes between the last entry and the central directory", at);
@@ -300,6 +352,10 @@ void check_tiling(const RandomFile& file, const Directory& directory,
 // the size is known before anything is inflated.
 void check_entry(const Entry& entry, Input& input) {
   check_name(input, entry.name);
+  check_encoding(entry, input);
+  if (entry.name.ends_with('/') && entry.size != 0) {
+    fault(input, "ARC-015", entry.name, "a folder with content");
+  }
   if (entry.flags & (flag_encrypted | flag_strong)) {
     fault(input, "ARC-009", entry.name, "encrypted");
   }
@@ -314,8 +370,6 @@ void check_entry(const Entry& entry, Input& input) {
   }
   bool stored_lie = entry.method == 0 && entry.size != entry.packed;
   bool deflate_lie = entry.method == 8 && entry.size > entry.packed * 1032 + 1032;
-  // Real libraries pack two- to twenty-fold.
-  constexpr std::uint64_t big = 64u << 20, unlikely = 200;
   bool bomb = entry.size > big && entry.size > entry.packed * unlikely;
   if (bomb && !stored_lie && !deflate_lie) {
     fault(input, "ARC-013", entry.name,
@@ -327,16 +381,41 @@ void check_entry(const Entry& entry, Input& input) {
   }
 }
 
-std::string folded(std::string_view name) {
-  std::string out(name);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+struct Folding {
+  std::uint32_t first, last, step;
+  std::int32_t difference;
+};
+
+constexpr Folding foldings[] = {
+#include "input/casefold.inc"
+};
+
+std::uint32_t folded_case(std::uint32_t code) {
+  if (code < 0x80) return code >= 'A' && code <= 'Z' ? code - 'A' + 'a' : code;
+  auto after = std::upper_bound(
+      std::begin(foldings), std::end(foldings), code,
+      [](std::uint32_t value, const Folding& folding) { return value < folding.first; });
+  if (after == std::begin(foldings)) return code;
+  const Folding& folding = *(after - 1);
+  bool inside = code <= folding.last && (code - folding.first) % folding.step == 0;
+  return inside ? code + static_cast<std::uint32_t>(folding.difference) : code;
+}
+
+// One name as file systems that ignore case see it: its characters, and bytes that are none above
+// all characters.
+std::u32string folded(std::string_view name) {
+  std::u32string out;
+  while (!name.empty()) {
+    std::optional<Decoded> next = decode_utf8(name);
+    std::uint32_t byte = static_cast<std::uint8_t>(name[0]);
+    out += static_cast<char32_t>(next ? folded_case(next->code) : 0x110000 + byte);
+    name.remove_prefix(next ? next->length : 1);
   }
   return out;
 }
 
 void check_collisions(const std::vector<Entry>& entries, Input& input) {
-  std::unordered_map<std::string, const std::string*> seen;
+  std::unordered_map<std::u32string, const std::string*> seen;
   for (const Entry& entry : entries) {
     auto [place, fresh] = seen.emplace(folded(entry.name), &entry.name);
     if (fresh) continue;
@@ -344,6 +423,38 @@ void check_collisions(const std::vector<Entry>& entries, Input& input) {
     fault(input, same ? "ARC-001" : "ARC-008", entry.name,
           same ? "this name stands more than once"
                : fmt::format("differs only in case from {}", *place->second));
+  }
+}
+
+// A name that is a file and, as the folder of another, a folder.
+void check_folders(const std::vector<Entry>& entries, Input& input) {
+  std::unordered_set<std::string_view> folders;
+  for (const Entry& entry : entries) {
+    std::string_view name = entry.name;
+    for (std::size_t at = name.find('/'); at != std::string_view::npos;
+         at = name.find('/', at + 1)) {
+      folders.insert(name.substr(0, at));
+    }
+  }
+  for (const Entry& entry : entries) {
+    if (folders.contains(entry.name)) {
+      fault(input, "ARC-015", entry.name, "is the folder of other entries as well");
+    }
+  }
+}
+
+// Bombs of many members, each too small to be one by itself.
+void check_sum(const std::vector<Entry>& entries, Input& input) {
+  std::uint64_t sum = 0;
+  auto unlikely_ratio = [](const Entry& entry) {
+    return entry.size <= big && entry.size > entry.packed * unlikely;
+  };
+  for (const Entry& entry : entries) sum += unlikely_ratio(entry) ? entry.size : 0;
+  if (sum <= big) return;
+  for (const Entry& entry : entries) {
+    if (!unlikely_ratio(entry)) continue;
+    fault(input, "ARC-013", entry.name,
+          fmt::format("one of the members that unpack to {} bytes in all", sum));
   }
 }
 
@@ -363,6 +474,8 @@ void read_archive(const RandomFile& file, Input& input) {
     check_local(file, directory, entry, input);
   }
   check_collisions(entries, input);
+  check_folders(entries, input);
+  check_sum(entries, input);
   check_tiling(file, directory, entries, input);
   for (Entry& entry : entries) {
     if (!entry.name.empty() && entry.name.back() == '/') continue;

@@ -11,35 +11,47 @@
 namespace wheelvet {
 namespace {
 
-std::string hex_digest(SHA256_CTX& context) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256_Final(digest, &context);
+std::string hex_digest(Sha256& hash) {
   std::string out;
-  for (unsigned char byte : digest) out += fmt::format("{:02x}", byte);
+  for (std::uint8_t byte : hash.digest()) out += fmt::format("{:02x}", byte);
   return out;
 }
 
 }  // namespace
 
-std::string sha256_hex(Bytes bytes) {
+struct Sha256::State {
   SHA256_CTX context;
-  SHA256_Init(&context);
-  SHA256_Update(&context, bytes.data(), bytes.size());
-  return hex_digest(context);
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) { SHA256_Init(&state_->context); }
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(Bytes bytes) { SHA256_Update(&state_->context, bytes.data(), bytes.size()); }
+
+std::vector<std::uint8_t> Sha256::digest() {
+  std::vector<std::uint8_t> out(SHA256_DIGEST_LENGTH);
+  SHA256_Final(out.data(), &state_->context);
+  return out;
+}
+
+std::string sha256_hex(Bytes bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hex_digest(hash);
 }
 
 std::string sha256_of_file(const std::string& path) {
   constexpr std::uint64_t window = 1u << 20;
   RandomFile file(path);
-  SHA256_CTX context;
-  SHA256_Init(&context);
+  Sha256 hash;
   std::vector<std::uint8_t> buffer(window);
   for (std::uint64_t at = 0; at < file.size(); at += window) {
     std::uint64_t n = std::min(window, file.size() - at);
     file.read(at, std::span(buffer).first(n));
-    SHA256_Update(&context, buffer.data(), n);
+    hash.add(std::span(buffer).first(n));
   }
-  return hex_digest(context);
+  return hex_digest(hash);
 }
 
 }  // namespace wheelvet

@@ -38,14 +38,21 @@ struct InspectedFile {
   std::map<std::string, std::string> floors;  ///< "GLIBC" -> highest version needed
   std::size_t symbols = 0, imports = 0, unneeded_imports = 0, exports = 0, python_imports = 0;
   std::uint64_t tls_size = 0;
-  bool executable_stack = false, writable_code = false, bind_now = false;
+  bool executable_stack = false, writable_code = false, bind_now = false, text_relocations = false;
+  /// Read-only after relocation: PT_GNU_RELRO is there, and with bind_now it covers the GOT.
+  bool relro = false;
+  bool canary = false;       ///< imports __stack_chk_fail: compiled with a stack protector
+  bool fortified = false;    ///< imports checked forms of libc's functions (__memcpy_chk)
+  std::string bundled_from;  ///< "libz.so.1" of auditwheel's "libz-1a2b3c4d.so.1", or empty
   std::vector<InspectedSymbol> listed;
   std::vector<std::string> headers;
 };
 
 struct InspectedPackage {
   std::string name, version, requires_python;
+  std::string platform_floor;  ///< lowest manylinux policy that all objects of the input fit
   std::vector<std::string> tags, requirements;
+  std::vector<std::string> entry_points;  ///< "console_scripts: name = module:function"
 };
 
 struct Inspection {

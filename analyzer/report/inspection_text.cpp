@@ -32,9 +32,13 @@ void add_symbol(std::string& out, const InspectedSymbol& symbol) {
 
 std::string flags_of(const InspectedFile& file) {
   std::vector<std::string> flags;
+  if (file.relro) flags.emplace_back(file.bind_now ? "full RELRO" : "partial RELRO");
   if (file.bind_now) flags.emplace_back("bind now");
+  if (file.canary) flags.emplace_back("stack canary");
+  if (file.fortified) flags.emplace_back("fortified");
   if (file.executable_stack) flags.emplace_back("executable stack");
   if (file.writable_code) flags.emplace_back("writable code");
+  if (file.text_relocations) flags.emplace_back("text relocations");
   if (file.tls_size)
     flags.push_back(fmt::format("{} bytes of thread-local storage", file.tls_size));
   return fmt::format("{}", fmt::join(flags, ", "));
@@ -49,6 +53,7 @@ void add_file(std::string& out, const InspectedFile& file, const Style& style) {
   out += fmt::format("  {}, {} bytes{}\n", file.machine, file.size,
                      file.module.empty() ? "" : ", Python module " + printable(file.module));
   line(out, "soname", printable(file.soname));
+  line(out, "bundled", printable(file.bundled_from));
   line(out, "needed", joined(file.needed));
   if (file.has_rpath) line(out, "rpath", printable(file.rpath));
   if (file.has_runpath) line(out, "runpath", printable(file.runpath));
@@ -79,9 +84,11 @@ std::string render_text(const Inspection& inspection, bool color) {
     out += fmt::format("{} {}\n", style.bold(printable(package.name)), printable(package.version));
     line(out, "python", printable(package.requires_python));
     line(out, "tags", joined(package.tags));
+    line(out, "fits", printable(package.platform_floor));
     for (const std::string& requirement : package.requirements) {
       line(out, "requires", printable(requirement));
     }
+    for (const std::string& point : package.entry_points) line(out, "entry", printable(point));
   }
   for (const InspectedFile& file : inspection.files) add_file(out, file, style);
   for (const Problem& problem : inspection.problems) {

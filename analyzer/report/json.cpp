@@ -158,6 +158,11 @@ Json of(const InspectedFile& file) {
   out["executable_stack"] = file.executable_stack;
   out["writable_code"] = file.writable_code;
   out["bind_now"] = file.bind_now;
+  out["text_relocations"] = file.text_relocations;
+  out["relro"] = !file.relro ? "none" : file.bind_now ? "full" : "partial";
+  out["canary"] = file.canary;
+  out["fortified"] = file.fortified;
+  out["bundled_from"] = text(file.bundled_from);
   out["build_id"] = text(file.build_id);
   out["headers"] = texts(file.headers);
   out["listed"] = Json::array();
@@ -169,8 +174,10 @@ Json of(const InspectedPackage& package) {
   return {{"name", text(package.name)},
           {"version", text(package.version)},
           {"requires_python", text(package.requires_python)},
+          {"platform_floor", text(package.platform_floor)},
           {"tags", texts(package.tags)},
-          {"requirements", texts(package.requirements)}};
+          {"requirements", texts(package.requirements)},
+          {"entry_points", texts(package.entry_points)}};
 }
 
 template <class List>

@@ -4,34 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+
+#include "facts/utf8.h"
 
 namespace wheelvet {
 namespace {
-
-struct Decoded {
-  std::uint32_t code;
-  std::size_t length;
-};
-
-// One UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, no surrogates).
-std::optional<Decoded> decode(std::string_view text) {
-  auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  std::uint8_t lead = byte(0);
-  if (lead < 0x80) return Decoded{lead, 1};
-  std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return std::nullopt;
-  std::uint32_t code = lead & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return std::nullopt;
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  static constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-    return std::nullopt;
-  }
-  return Decoded{code, length};
-}
 
 // Characters that draw nothing, reorder text or end a line (Unicode 15: categories Cc, Cf, Zl, Zp,
 // variation selectors and the fillers that render as blanks).
@@ -56,7 +33,7 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    std::optional<Decoded> next = decode(text);
+    std::optional<Decoded> next = decode_utf8(text);
     if (!next) {
       out += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(text[0]));
       text.remove_prefix(1);

@@ -106,7 +106,8 @@ struct ElfFacts {
   std::optional<std::uint32_t> stack_flags;  ///< p_flags of PT_GNU_STACK
   std::uint64_t tls_size = 0;                ///< p_memsz of PT_TLS, bytes
   std::uint64_t tls_alignment = 0;
-  bool writable_code = false;             ///< a PT_LOAD both writable and executable
+  bool text_relocations = false;  ///< DT_TEXTREL or DF_TEXTREL: relocations in read-only segments
+  bool writable_code = false;     ///< a PT_LOAD both writable and executable
   std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
   bool from_stub = false;
   std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand
@@ -153,10 +154,17 @@ struct PackageFacts {
   std::string version;
   std::vector<std::string> requirements;  ///< Requires-Dist, as written
   std::string requires_python;
-  std::vector<std::string> tags;       ///< Tag lines of WHEEL, else the file name's tags
-  bool pure = false;                   ///< Root-Is-Purelib
-  std::string folder;                  ///< the *.dist-info folder
-  std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
+  /// What METADATA itself says; empty when it is not there or does not say. `name` and `version`
+  /// then come from the file name.
+  std::string stated_name, stated_version;
+  bool has_metadata = false, has_wheel = false;  ///< the files are there and could be read
+  std::vector<std::string> not_utf8;             ///< files of the folder that are no UTF-8
+  std::optional<std::string> wheel_version;      ///< Wheel-Version, as written
+  std::string entry_points;                      ///< entry_points.txt, as written
+  std::vector<std::string> tags;                 ///< Tag lines of WHEEL, else the file name's tags
+  bool pure = false;                             ///< Root-Is-Purelib
+  std::string folder;                            ///< the *.dist-info folder
+  std::vector<std::string> top_level;            ///< first folders of what it installs, from RECORD
 };
 
 /// A library that a Python file opens by itself, as its text tells.
@@ -188,6 +196,7 @@ struct InputFacts {
 /// All facts of a run, and what reading them took.
 struct Facts {
   std::vector<InputFacts> inputs;  ///< in the order of the inputs
+  bool hashed = false;             ///< every member was compared with the sha256 in RECORD
   std::uint64_t bytes_read = 0;    ///< inflated or read
   std::uint64_t second_passes = 0;
 };

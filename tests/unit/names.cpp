@@ -24,6 +24,7 @@ TEST_CASE("headers end at the first empty line and join their continuations") {
   CHECK(headers[0] == Pair{"name", "a"});
   CHECK(headers[1] == Pair{"summary", "one\ntwo"});
   CHECK(headers[2] == Pair{"x", "y"});
+  CHECK(read_headers("License: one\n   \n  two\nName: a\n\n").back().second == "a");
   CHECK(read_headers("").empty());
   CHECK(read_headers("no colon\n continuation of nothing").empty());
   CHECK(read_headers("\nName: late").empty());
@@ -146,4 +147,28 @@ TEST_CASE("a path without its variant has '#' for architectures and CUDA or ROCm
   CHECK(without_variant("torch/lib/libtorch_cuda.so") == "torch/lib/libtorch_cuda.so");
   CHECK(without_variant("prism90.so") == "prism90.so");
   CHECK(without_variant("") == "");
+}
+
+TEST_CASE("the name that a library had before auditwheel renamed it") {
+  CHECK(bundled_from("a.libs/libz-1a2b3c4d.so.1", "a") == "libz.so.1");
+  CHECK(bundled_from("f.libs/libgeos-fiona-d914d573.so.3.11.2", "fiona") == "libgeos.so.3.11.2");
+  CHECK(bundled_from("libpng16-0364a1db.so.16.43.0", "") == "libpng16.so.16.43.0");
+  CHECK(bundled_from("libicudata-x-00000000.so", "y") == "libicudata-x.so");
+  for (const char* none : {"libz.so.1", "libz-1.2.so", "libz-1a2b3c4g.so.1", "libz-1a2b3c4.so",
+                           "libz-1a2b3c4d5.so", "-1a2b3c4d.so", "libz.so-1a2b3c4d"}) {
+    CAPTURE(none);
+    CHECK(bundled_from(none, "a") == "");
+  }
+}
+
+TEST_CASE("entry points are read group by group") {
+  auto points =
+      read_entry_points("[console_scripts]\na = m:f\n# b = m:g\n\n[x.y]\nc=n\n d\n[z]\nnone\n");
+  REQUIRE(points.size() == 3);
+  CHECK(points[0].group == "console_scripts");
+  CHECK(points[0].name == "a");
+  CHECK(points[0].target == "m:f");
+  CHECK(points[1].target == "nd");  // a continuation
+  CHECK(points[2].name == "none");
+  CHECK(points[2].target == "");
 }

@@ -1,0 +1,20 @@
+// Which manylinux policy a set of objects fits.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/rules.h"
+#include "wheelvet/facts.h"
+
+namespace wheelvet {
+
+/// "GLIBC_2.34" as {"GLIBC", "2.34"}; "CXXABI_TM_1" as {"CXXABI", "TM_1"}, as policies list it.
+std::pair<std::string, std::string> split_version(const std::string& version);
+
+/// The lowest policy that every object fits: all versions needed are in its sets, and what is
+/// needed besides the objects themselves is in its list. Empty when none is, or there is no object.
+std::string lowest_policy(const Rules& rules, const std::vector<FileFacts>& files);
+
+}  // namespace wheelvet
