@@ -1,0 +1,48 @@
+"""What the real loader does with the roots of an environment. See ask.py, which runs in the environment."""
+import ast
+import os
+import pathlib
+import re
+import subprocess
+
+ASK = pathlib.Path(__file__).with_name("ask.py")
+
+
+def clean_environment(library_path):
+    """No variable of ours that a loader or an interpreter would heed."""
+    kept = {key: value for key, value in os.environ.items()
+            if not key.startswith(("LD_", "PYTHON", "CUDA", "TORCH")) and key != "VIRTUAL_ENV"}
+    if library_path:
+        kept["LD_LIBRARY_PATH"] = str(library_path)
+    return kept
+
+
+def observe(prefix, imports, paths, library_path, work, seconds):
+    """({path: answer}, [errors of the imports])."""
+    work.mkdir(exist_ok=True)
+    done = subprocess.run([prefix / "bin/python", "-I", ASK, work, str(seconds), ",".join(imports)],
+                          input="\n".join(map(str, paths)), text=True, stdout=subprocess.PIPE,
+                          stderr=open(work / "stderr", "w"), env=clean_environment(library_path), cwd=work)
+    answers, import_errors = {}, []
+    for line in done.stdout.splitlines():
+        answer = ast.literal_eval(line)
+        if "import" in answer:
+            import_errors.append(f"import {answer['import']}: {answer['error']}")
+        else:
+            answers[answer["path"]] = answer
+    if len(answers) != len(set(map(str, paths))):
+        raise SystemExit(f"the oracle answered {len(answers)} of {len(paths)} rows: see {work}/stderr")
+    return answers, import_errors
+
+
+def reason(error):
+    """The loader's words as (kind, name)."""
+    if match := re.search(r"^(.*): cannot open shared object file: No such file", error):
+        return "library", match[1]
+    if match := re.search(r"undefined symbol: (\S+?)(?:, version (\S+))?$", error):
+        return "symbol", f"{match[1]}@{match[2]}" if match[2] else match[1]
+    if match := re.search(r": symbol (\S+), version (\S+) not defined in file", error):
+        return "symbol", f"{match[1]}@{match[2]}"
+    if match := re.search(r"version [`'](\S+)' not found", error):
+        return "version", match[1]
+    return "other", error
