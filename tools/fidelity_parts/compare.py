@@ -30,7 +30,8 @@ def compare_failures(predicted, observed):
     if predicted["libraries"]:
         return "other reason", f"predicted missing {predicted['libraries']}"
     if kind == "version":
-        return (AGREES, "") if name in predicted["versions"] else ("other reason", f"version {name}")
+        known = [each.split(" ", 1)[0] for each in predicted["versions"]]
+        return (AGREES, "") if name in known else ("other reason", f"version {name}, predicted {known}")
     if kind == "symbol":
         if name not in predicted["symbols"]:
             return "other symbols", f"first missing {name} is not predicted"

@@ -29,10 +29,18 @@ def observe(prefix, imports, paths, library_path, work, seconds):
         if "import" in answer:
             import_errors.append(f"import {answer['import']}: {answer['error']}")
         else:
+            check_itself(answer)
             answers[answer["path"]] = answer
     if len(answers) != len(set(map(str, paths))):
         raise SystemExit(f"the oracle answered {len(answers)} of {len(paths)} rows: see {work}/stderr")
     return answers, import_errors
+
+
+def check_itself(answer):
+    """The list begins with what the plain load named: otherwise the wrapper has changed the question."""
+    missing = (answer["libraries"] or []) + (answer["symbols"] or [])
+    if answer["error"] and missing and reason(answer["error"])[1] != missing[0]:
+        raise SystemExit(f"the oracle contradicts itself: {answer}")
 
 
 def reason(error):

@@ -1,6 +1,5 @@
 """What wheelvet says of an environment, as plain rows."""
 import json
-import re
 import subprocess
 
 from build import site_packages
@@ -9,14 +8,9 @@ from observe import clean_environment
 
 def command(wheelvet, prefix, imports):
     """`imports` is None for what wheelvet itself takes to be imported first, else the list that is forced."""
-    flags = []
-    if imports is not None:
-        flags = [flag for name in imports for flag in ("--import", name)] or ["--alone"]
-    if "--env " not in subprocess.run([wheelvet, "check", "--help"], capture_output=True, text=True).stdout:
-        site = site_packages(prefix)
-        return [wheelvet, "check", str(site), "--python", site.parent.name.removeprefix("python"), "--format", "json",
-                *[flag for flag in flags if flag != "--alone"]]
-    return [wheelvet, "check", "--env", str(prefix), "--format", "json", *flags]
+    forced = [] if imports is None else ["--alone", *(word for name in imports for word in ("--import", name))]
+    # --host: a driver that is not there is missing, as it is for the loader.
+    return [wheelvet, "check", "--env", str(prefix), "--host", "--format", "json", *forced]
 
 
 def predict(wheelvet, prefix, imports, library_path):
@@ -36,18 +30,11 @@ def predict(wheelvet, prefix, imports, library_path):
         findings = [each for each in report["findings"] if root["path"] in each["roots"]]
         rows[str(path)] = {
             "status": root["status"],
-            "package": root["package"],
             "imports": root["imports_first"],
-            "libraries": root.get("missing_libraries", []),
-            "symbols": root.get("missing_symbols", []),
-            "versions": versions(findings),
+            "libraries": root["missing_libraries"],
+            "symbols": root["missing_symbols"],
+            "versions": root["missing_versions"],
             "findings": sorted({f"{each['id']} {each['severity']}: {each['title']}" for each in findings
                                 if each["severity"] == "error" or each["alternative"]}),
         }
     return rows
-
-
-def versions(findings):
-    """Version nodes that a finding of the VER family names."""
-    text = " ".join(json.dumps(each) for each in findings if each["id"].startswith("VER-"))
-    return sorted(set(re.findall(r"\b(?:GLIBC|GLIBCXX|CXXABI|GCC|OPENSSL|NVJPEG|lib\w+\.so)[\w.]*", text)))
