@@ -5,7 +5,8 @@ Python's own import machinery under a module name that no file defines, so that 
 libffi) comes into the process and no PyInit function runs. Only what an interpreter has before `import site` is
 used here, for the same reason.
 
-One line of answer per path, a Python literal: a dictionary with
+When an import fails, one line says so and nothing is opened: a program would not come further either. Else there
+is one line of answer per path, a Python literal: a dictionary with
   error      None when the file was opened, else the loader's words
   died       None, or the signal that ended the child while it opened the file (a constructor, then)
   said       the last of what the child wrote to standard error
@@ -181,6 +182,7 @@ def main():
             __import__(module)
         except BaseException as error:
             answers.write(repr({"import": module, "error": "%s: %s" % (type(error).__name__, error)}) + "\n")
+            return
     for path in paths:
         if path:
             answers.write(repr(ask(path, work, seconds)) + "\n")

@@ -9,9 +9,10 @@ import sys
 DRIVER = {"libcuda.so.1": re.compile(r"cu(?!File)[A-Z]\w*$"), "libnvidia-ml.so.1": re.compile(r"nvml[A-Z]\w*$")}
 
 
-def find_interpreter(version, patterns):
-    """The first interpreter of that minor version: a shim on PATH may exist and yet not run."""
-    folders = os.environ.get("PATH", "").split(os.pathsep)
+def find_interpreter(version, patterns, distribution):
+    """The first interpreter of that minor version: a shim on PATH may exist and yet not run. The distribution's
+    own is asked for where it matters that the program itself holds the interpreter (Debian's does)."""
+    folders = (["/usr/bin"] if distribution else []) + os.environ.get("PATH", "").split(os.pathsep)
     candidates = [os.path.join(folder, f"python{version}") for folder in folders]
     for pattern in patterns:
         candidates += sorted(glob.glob(os.path.expanduser(pattern)))
@@ -26,7 +27,7 @@ def find_interpreter(version, patterns):
 
 
 def install(environment, common, prefix, options):
-    interpreter = find_interpreter(environment["python"], options.interpreters)
+    interpreter = find_interpreter(environment["python"], options.interpreters, environment.get("distribution"))
     subprocess.run([interpreter, "-m", "venv", "--without-pip", str(prefix)], check=True)
     packages = environment["packages"] + ([] if environment.get("bare") else common)
     command = [*options.pip, "--python", str(prefix / "bin/python"), "install", "--quiet", "--no-deps",

@@ -18,22 +18,24 @@ def clean_environment(library_path):
 
 
 def observe(prefix, imports, paths, library_path, work, seconds):
-    """({path: answer}, [errors of the imports])."""
+    """{path: answer}; where an import fails, that is the answer for every path."""
     work.mkdir(exist_ok=True)
-    done = subprocess.run([prefix / "bin/python", "-I", ASK, work, str(seconds), ",".join(imports)],
-                          input="\n".join(map(str, paths)), text=True, stdout=subprocess.PIPE,
-                          stderr=open(work / "stderr", "w"), env=clean_environment(library_path), cwd=work)
-    answers, import_errors = {}, []
+    with open(work / "stderr", "w") as errors:
+        done = subprocess.run([prefix / "bin/python", "-I", ASK, work, str(seconds), ",".join(imports)],
+                              input="\n".join(map(str, paths)), text=True, stdout=subprocess.PIPE, stderr=errors,
+                              env=clean_environment(library_path), cwd=work)
+    answers = {}
     for line in done.stdout.splitlines():
         answer = ast.literal_eval(line)
         if "import" in answer:
-            import_errors.append(f"import {answer['import']}: {answer['error']}")
-        else:
-            check_itself(answer)
-            answers[answer["path"]] = answer
+            error = f"import {answer['import']}: {answer['error']}"
+            return {str(path): {"path": str(path), "error": error, "died": None, "said": "", "libraries": None,
+                                "symbols": None, "stopped": "the import fails"} for path in paths}
+        check_itself(answer)
+        answers[answer["path"]] = answer
     if len(answers) != len(set(map(str, paths))):
         raise SystemExit(f"the oracle answered {len(answers)} of {len(paths)} rows: see {work}/stderr")
-    return answers, import_errors
+    return answers
 
 
 def check_itself(answer):
@@ -45,6 +47,8 @@ def check_itself(answer):
 
 def reason(error):
     """The loader's words as (kind, name)."""
+    if match := re.match(r"import (\S+): ", error):
+        return "import", match[1]
     if match := re.search(r"^(.*): cannot open shared object file: No such file", error):
         return "library", match[1]
     if match := re.search(r"undefined symbol: (\S+?)(?:, version (\S+))?$", error):
