@@ -1,12 +1,13 @@
-"""Asks the real loader. Run by the environment's own Python: ask.py WORK SECONDS IMPORT[,IMPORT...] < paths
+"""Asks the real loader. Run by the environment's own Python: ask.py WORK SECONDS IMPORT[,IMPORT...] < lines
 
-After the imports, each path is opened in a forked child with the flags of a Python import. The opening is done by
+A line is a path, or several with tabs between: those that the package opens before, then the one in question.
+After the imports, each is opened in a forked child with the flags of a Python import. The opening is done by
 Python's own import machinery under a module name that no file defines, so that no other library (ctypes brings
 libffi) comes into the process and no PyInit function runs. Only what an interpreter has before `import site` is
 used here, for the same reason.
 
 When an import fails, one line says so and nothing is opened: a program would not come further either. Else there
-is one line of answer per path, a Python literal: a dictionary with
+is one line of answer per line, a Python literal: a dictionary with
   error      None when the file was opened, else the loader's words
   died       None, or the signal that ended the child while it opened the file (a constructor, then)
   said       the last of what the child wrote to standard error
@@ -102,9 +103,18 @@ def missing_symbol(error):
     return None
 
 
-def list_missing(path, folder):
+def open_after(before, path):
+    # What the package opens before may fail: it is the loader's business what follows from that.
+    for each in before:
+        open_object(each)
+    return open_object(path)
+
+
+def list_missing(before, path, folder):
     """All missing libraries, then all missing symbols: whatever the loader misses is put there, and it is asked
     again. A load that fails is undone as a whole, so one process serves for all of them."""
+    for each in before:
+        open_object(each)
     stubs = Stubs(folder)
     wrapper = stubs.wrapper(path)
     libraries, symbols, stopped = [], [], None
@@ -158,15 +168,16 @@ def in_child(work, seconds, name, do):
         return eval(file.read(), {"__builtins__": {}}), None, words
 
 
-def ask(path, work, seconds):
-    answer = {"path": path, "error": None, "died": None, "said": "", "libraries": [], "symbols": [],
+def ask(line, work, seconds):
+    before, path = line.split("\t")[:-1], line.split("\t")[-1]
+    answer = {"line": line, "error": None, "died": None, "said": "", "libraries": [], "symbols": [],
               "stopped": None}
-    error, died, said = in_child(work, seconds, "open", lambda: open_object(path))
+    error, died, said = in_child(work, seconds, "open", lambda: open_after(before, path))
     answer.update(error=error, died=died, said=said if died is not None else "")
     if error is None and died is None:
         return answer
     folder = os.path.join(work, "stubs%d" % os.getpid())
-    missing, list_died, _ = in_child(work, seconds * 5, "list", lambda: list_missing(path, folder))
+    missing, list_died, _ = in_child(work, seconds * 5, "list", lambda: list_missing(before, path, folder))
     if missing is None:
         missing = {"libraries": None, "symbols": None, "stopped": "signal %d" % list_died}
     answer.update(missing)
@@ -176,16 +187,16 @@ def ask(path, work, seconds):
 def main():
     work, seconds = sys.argv[1], int(sys.argv[2])
     answers = os.fdopen(os.dup(1), "w")
-    paths = sys.stdin.read().split("\n")
+    lines = sys.stdin.read().split("\n")
     for module in sys.argv[3].split(",") if len(sys.argv) > 3 and sys.argv[3] else []:
         try:
             __import__(module)
         except BaseException as error:
             answers.write(repr({"import": module, "error": "%s: %s" % (type(error).__name__, error)}) + "\n")
             return
-    for path in paths:
-        if path:
-            answers.write(repr(ask(path, work, seconds)) + "\n")
+    for line in lines:
+        if line:
+            answers.write(repr(ask(line, work, seconds)) + "\n")
             answers.flush()
 
 

@@ -17,24 +17,24 @@ def clean_environment(library_path):
     return kept
 
 
-def observe(prefix, imports, paths, library_path, work, seconds):
-    """{path: answer}; where an import fails, that is the answer for every path."""
+def observe(prefix, imports, lines, library_path, work, seconds):
+    """{line: answer}; where an import fails, that is the answer for every line. A line: see ask.py."""
     work.mkdir(exist_ok=True)
     with open(work / "stderr", "w") as errors:
         done = subprocess.run([prefix / "bin/python", "-I", ASK, work, str(seconds), ",".join(imports)],
-                              input="\n".join(map(str, paths)), text=True, stdout=subprocess.PIPE, stderr=errors,
+                              input="\n".join(lines), text=True, stdout=subprocess.PIPE, stderr=errors,
                               env=clean_environment(library_path), cwd=work)
     answers = {}
     for line in done.stdout.splitlines():
         answer = ast.literal_eval(line)
         if "import" in answer:
             error = f"import {answer['import']}: {answer['error']}"
-            return {str(path): {"path": str(path), "error": error, "died": None, "said": "", "libraries": None,
-                                "symbols": None, "stopped": "the import fails"} for path in paths}
+            return {line: {"line": line, "error": error, "died": None, "said": "", "libraries": None,
+                           "symbols": None, "stopped": "the import fails"} for line in lines}
         check_itself(answer)
-        answers[answer["path"]] = answer
-    if len(answers) != len(set(map(str, paths))):
-        raise SystemExit(f"the oracle answered {len(answers)} of {len(paths)} rows: see {work}/stderr")
+        answers[answer["line"]] = answer
+    if len(answers) != len(set(lines)):
+        raise SystemExit(f"the oracle answered {len(answers)} of {len(lines)} rows: see {work}/stderr")
     return answers
 
 
