@@ -254,7 +254,7 @@ std::vector<std::string> sweep() {
       waitpid(each.id, nullptr, WNOHANG);
       named.push_back(fmt::format("process {} ({}) in state {}", each.id, each.name, each.state));
     }
-    if (since(start) > 0.9) return named;
+    if (since(start) > 0.4) return named;
     usleep(1000);
   }
 }
@@ -302,7 +302,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
     });
     if (killed && killed_at < 0) killed_at = elapsed;
     // A process inside the driver may outlive SIGKILL for as long as the driver likes.
-    if (killed_at >= 0 && elapsed > killed_at + 10) break;
+    if (killed_at >= 0 && elapsed > killed_at + 0.5) break;
     wait_for_words(children, 20);
   }
 

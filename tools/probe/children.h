@@ -47,7 +47,7 @@ struct ChildRun {
   std::string stage;   // the last thing it said it was about to do
   Capture output;
   Capture errors;
-  std::vector<std::string> left;  // processes that SIGKILL did not end within a second
+  std::vector<std::string> left;  // processes that SIGKILL did not end within half a second
 };
 
 struct ChildLimits {

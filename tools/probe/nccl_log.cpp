@@ -20,7 +20,7 @@ void read_line(const std::string& line, NcclLog& log) {
   static const std::regex channels("([0-9]+) coll channels");
   static const std::regex transport(" via ([A-Za-z0-9/]+)");
   static const std::regex network("Using network ([A-Za-z0-9_.-]+)");
-  static const std::regex setting("(NCCL_[A-Z0-9_]+) set by environment to (.*)$");
+  static const std::regex setting("(NCCL_[A-Z0-9_]+) set by environment to (.*?)\\.?$");
   std::smatch found;
   if (std::regex_search(line, found, version)) log.version = found[1];
   if (std::regex_search(line, found, channels)) log.channels = std::stoi(found[1]);

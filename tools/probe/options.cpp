@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "request.h"
 
 namespace wheelvet::probe {
@@ -96,6 +98,9 @@ Request read_request(int argc, char** argv, int& exit_code) {
   exit_code = -1;
   try {
     app.parse(argc, argv);
+    std::sort(request.sizes.begin(), request.sizes.end());
+    request.sizes.erase(std::unique(request.sizes.begin(), request.sizes.end()),
+                        request.sizes.end());
     if (request.sizes.empty()) request.sizes = {16u << 10, 1u << 20, 16u << 20, 256u << 20};
     std::string wrong = wrong_size(request);
     if (!wrong.empty()) throw CLI::ValidationError(wrong);

@@ -25,7 +25,8 @@ std::string table_of_figures(const Answer& answer) {
   std::vector<std::string> columns;
   for (const Figure& figure : answer.figures) {
     rows[figure.bytes][figure.collective] = &figure;
-    if (rows.size() == 1) columns.push_back(figure.collective);
+    if (columns.empty() || columns.back() != figure.collective)
+      columns.push_back(figure.collective);
   }
   if (rows.empty()) return "";
   int ranks = answer.figures.front().ranks;
@@ -64,8 +65,23 @@ std::string describe_log(const NcclLog& log) {
   return out;
 }
 
+/// One line for all steps that nobody asked for.
+std::string describe_scope(const Report& report) {
+  std::map<std::string, std::string> names;  // by reason
+  for (const StepReport& step : report.steps) {
+    if (step.outcome != Outcome::not_asked) continue;
+    std::string& list = names[step.reason];
+    list += (list.empty() ? "" : ", ") + step.name;
+  }
+  std::string out;
+  for (const auto& [reason, list] : names) {
+    out += fmt::format("  not asked   {}: {}\n", list, printable(reason));
+  }
+  return out;
+}
+
 std::string describe(const StepReport& step, bool verbose) {
-  std::string out = fmt::format("  {:<11} {:<12}", step.name, word(step.outcome));
+  std::string out = fmt::format("  {:<11} {:<11}", step.name, word(step.outcome));
   if (!step.processes.empty()) out += fmt::format("{:>6.1f} s", step.seconds);
   if (!step.reason.empty()) out += "  " + printable(step.reason);
   while (out.back() == ' ') out.pop_back();
@@ -205,7 +221,10 @@ std::string to_text(const Report& report, bool quiet, bool verbose) {
       fmt::format("{}  {}\n", verdicts.at(report.verdict), printable(report.headline));
   if (quiet) return out;
   out += '\n';
-  for (const StepReport& step : report.steps) out += describe(step, verbose);
+  for (const StepReport& step : report.steps) {
+    if (step.outcome != Outcome::not_asked) out += describe(step, verbose);
+  }
+  out += describe_scope(report);
   for (const std::string& note : report.notes)
     out += fmt::format("  note        {}\n", printable(note));
   return out;

@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <functional>
 
 #include "library.h"
 #include "steps.h"
@@ -69,9 +69,13 @@ void heed_abort(Group& group) {
 
 /// Waits until a call on a non-blocking communicator has taken effect.
 void settle(Group& group, Member& member, int code, const std::string& call) {
+  Clock::time_point start = Clock::now();
   while (code == nccl_in_progress) {
-    heed_abort(group);
-    usleep(200);
+    // A collective is under way within microseconds, and it is timed: no sleep at first.
+    if (since(start) > 0.01) {
+      heed_abort(group);
+      usleep(200);
+    }
     int asked = group.nccl.ncclCommGetAsyncError(member.communicator, &code);
     if (asked != nccl_success) fail(group, asked, "ncclCommGetAsyncError");
   }
@@ -97,103 +101,96 @@ std::uint32_t element(int rank, std::uint64_t index) {
   return (low ^ (low >> 11)) * 0x85EBCA77u + static_cast<std::uint32_t>(rank) * rank_step;
 }
 
-std::uint32_t sum_of_elements(int ranks, std::uint64_t index) {
-  auto n = static_cast<std::uint32_t>(ranks);
-  return n * element(0, index) + rank_step * (n * (n - 1) / 2);
+using Elements = std::vector<std::uint32_t>;
+
+Elements elements(int rank, std::uint64_t count) {
+  Elements out(count);
+  for (std::uint64_t i = 0; i < count; ++i) out[i] = element(rank, i);
+  return out;
 }
 
-/// A collective over `count` elements in all: how a member starts it, how many it receives, what
-/// the value at an index must be, and which part of the bytes crosses each link (as nccl-tests
-/// define the bus bandwidth).
+/// Over all ranks, from an index on.
+Elements sums(int ranks, std::uint64_t first, std::uint64_t count) {
+  auto n = static_cast<std::uint32_t>(ranks);
+  Elements out(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    out[i] = n * element(0, first + i) + rank_step * (n * (n - 1) / 2);
+  }
+  return out;
+}
+
+/// A collective over `count` elements in all: how a member starts it, what it must then hold, and
+/// which part of the bytes crosses each link (as nccl-tests define the bus bandwidth).
 struct Collective {
   const char* name;
-  std::function<int(Group&, Member&, std::uint64_t count)> start;
-  std::function<std::uint64_t(int ranks, std::uint64_t count)> received;
-  std::function<std::uint32_t(int ranks, int rank, std::uint64_t count, std::uint64_t index)>
-      expected;
-  std::function<double(int ranks)> bus_share;
+  int (*start)(Group&, Member&, std::uint64_t count);
+  Elements (*expected)(int ranks, int rank, std::uint64_t count);
+  double (*bus_share)(int ranks);
 };
 
 const void* sent(const Member& member) { return reinterpret_cast<const void*>(member.send); }
 void* target(const Member& member) { return reinterpret_cast<void*>(member.receive); }
-
-std::uint64_t all(int, std::uint64_t count) { return count; }
 std::uint64_t part(int ranks, std::uint64_t count) {
   return count / static_cast<std::uint64_t>(ranks);
 }
-double whole_once(int) { return 1; }
-double others(int ranks) { return (ranks - 1.0) / ranks; }
+int before(int ranks, int rank) { return (rank + ranks - 1) % ranks; }
 
-Collective all_reduce() {
-  return {"all-reduce",
-          [](Group& g, Member& m, std::uint64_t count) {
-            return g.nccl.ncclAllReduce(sent(m), target(m), count, nccl_uint32, nccl_sum,
-                                        m.communicator, m.stream);
-          },
-          all,
-          [](int ranks, int, std::uint64_t, std::uint64_t index) {
-            return sum_of_elements(ranks, index);
-          },
-          [](int ranks) { return 2 * others(ranks); }};
+int start_all_reduce(Group& g, Member& m, std::uint64_t count) {
+  return g.nccl.ncclAllReduce(sent(m), target(m), count, nccl_uint32, nccl_sum, m.communicator,
+                              m.stream);
 }
 
-Collective all_gather() {
-  return {"all-gather",
-          [](Group& g, Member& m, std::uint64_t count) {
-            return g.nccl.ncclAllGather(sent(m), target(m), part(g.ranks, count), nccl_uint32,
-                                        m.communicator, m.stream);
-          },
-          [](int ranks, std::uint64_t count) {
-            return part(ranks, count) * static_cast<std::uint64_t>(ranks);
-          },
-          [](int ranks, int, std::uint64_t count, std::uint64_t index) {
-            std::uint64_t each = part(ranks, count);
-            return element(static_cast<int>(index / each), index % each);
-          },
-          others};
+int start_all_gather(Group& g, Member& m, std::uint64_t count) {
+  return g.nccl.ncclAllGather(sent(m), target(m), part(g.ranks, count), nccl_uint32, m.communicator,
+                              m.stream);
 }
 
-Collective reduce_scatter() {
-  return {"reduce-scatter",
-          [](Group& g, Member& m, std::uint64_t count) {
-            return g.nccl.ncclReduceScatter(sent(m), target(m), part(g.ranks, count), nccl_uint32,
-                                            nccl_sum, m.communicator, m.stream);
-          },
-          part,
-          [](int ranks, int rank, std::uint64_t count, std::uint64_t index) {
-            return sum_of_elements(ranks,
-                                   static_cast<std::uint64_t>(rank) * part(ranks, count) + index);
-          },
-          others};
+int start_reduce_scatter(Group& g, Member& m, std::uint64_t count) {
+  return g.nccl.ncclReduceScatter(sent(m), target(m), part(g.ranks, count), nccl_uint32, nccl_sum,
+                                  m.communicator, m.stream);
 }
 
-Collective broadcast() {
-  return {
-      "broadcast",
-      [](Group& g, Member& m, std::uint64_t count) {
-        return g.nccl.ncclBroadcast(sent(m), target(m), count, nccl_uint32, g.ranks - 1,
-                                    m.communicator, m.stream);
-      },
-      all,
-      [](int ranks, int, std::uint64_t, std::uint64_t index) { return element(ranks - 1, index); },
-      whole_once};
+int start_broadcast(Group& g, Member& m, std::uint64_t count) {
+  return g.nccl.ncclBroadcast(sent(m), target(m), count, nccl_uint32, g.ranks - 1, m.communicator,
+                              m.stream);
 }
 
 /// Around the ring: to the next rank, from the one before.
-Collective send_receive() {
-  return {"send/recv",
-          [](Group& g, Member& m, std::uint64_t count) {
-            int next = (m.rank + 1) % g.ranks, before = (m.rank + g.ranks - 1) % g.ranks;
-            int code = g.nccl.ncclSend(sent(m), count, nccl_uint32, next, m.communicator, m.stream);
-            if (code != nccl_success && code != nccl_in_progress) return code;
-            return g.nccl.ncclRecv(target(m), count, nccl_uint32, before, m.communicator, m.stream);
-          },
-          all,
-          [](int ranks, int rank, std::uint64_t, std::uint64_t index) {
-            return element((rank + ranks - 1) % ranks, index);
-          },
-          whole_once};
+int start_send_receive(Group& g, Member& m, std::uint64_t count) {
+  int next = (m.rank + 1) % g.ranks;
+  int code = g.nccl.ncclSend(sent(m), count, nccl_uint32, next, m.communicator, m.stream);
+  if (code != nccl_success && code != nccl_in_progress) return code;
+  return g.nccl.ncclRecv(target(m), count, nccl_uint32, before(g.ranks, m.rank), m.communicator,
+                         m.stream);
 }
+
+Elements gathered(int ranks, int, std::uint64_t count) {
+  Elements out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Elements each = elements(rank, part(ranks, count));
+    out.insert(out.end(), each.begin(), each.end());
+  }
+  return out;
+}
+
+constexpr Collective collectives[] = {
+    {"all-reduce", start_all_reduce,
+     [](int ranks, int, std::uint64_t count) { return sums(ranks, 0, count); },
+     [](int ranks) { return 2 * (ranks - 1.0) / ranks; }},
+    {"all-gather", start_all_gather, gathered, [](int ranks) { return (ranks - 1.0) / ranks; }},
+    {"reduce-scatter", start_reduce_scatter,
+     [](int ranks, int rank, std::uint64_t count) {
+       std::uint64_t each = part(ranks, count);
+       return sums(ranks, static_cast<std::uint64_t>(rank) * each, each);
+     },
+     [](int ranks) { return (ranks - 1.0) / ranks; }},
+    {"broadcast", start_broadcast,
+     [](int ranks, int, std::uint64_t count) { return elements(ranks - 1, count); },
+     [](int) { return 1.0; }},
+    {"send/recv", start_send_receive,
+     [](int ranks, int rank, std::uint64_t count) { return elements(before(ranks, rank), count); },
+     [](int) { return 1.0; }},
+};
 
 void start_once(Group& group, const Collective& collective, std::uint64_t count) {
   int code = group.nccl.ncclGroupStart();
@@ -229,9 +226,8 @@ void finish(Group& group, const Collective& collective) {
 }
 
 void fill(Group& group, std::uint64_t count) {
-  std::vector<std::uint32_t> host(count);
   for (Member& member : group.members) {
-    for (std::uint64_t i = 0; i < count; ++i) host[i] = element(member.rank, i);
+    Elements host = elements(member.rank, count);
     use(group.driver, member.gpu);
     must(group.driver, group.driver.cuMemcpyHtoD_v2(member.send, host.data(), count * 4),
          "cuMemcpyHtoD");
@@ -239,16 +235,14 @@ void fill(Group& group, std::uint64_t count) {
 }
 
 bool received_rightly(Group& group, const Collective& collective, std::uint64_t count) {
-  std::uint64_t wanted = collective.received(group.ranks, count);
-  std::vector<std::uint32_t> host(wanted);
   bool right = true;
   for (Member& member : group.members) {
+    Elements wanted = collective.expected(group.ranks, member.rank, count);
+    Elements host(wanted.size());
     use(group.driver, member.gpu);
-    must(group.driver, group.driver.cuMemcpyDtoH_v2(host.data(), member.receive, wanted * 4),
+    must(group.driver, group.driver.cuMemcpyDtoH_v2(host.data(), member.receive, host.size() * 4),
          "cuMemcpyDtoH");
-    for (std::uint64_t i = 0; i < wanted && right; ++i) {
-      right = host[i] == collective.expected(group.ranks, member.rank, count, i);
-    }
+    right = right && host == wanted;
   }
   return right;
 }
@@ -286,8 +280,7 @@ void measure_all(Group& group) {
   std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   prepare(group, largest);
   fill(group, largest / 4);
-  for (const Collective& collective :
-       {all_reduce(), all_gather(), reduce_scatter(), broadcast(), send_receive()}) {
+  for (const Collective& collective : collectives) {
     bool right = true;
     for (std::uint64_t bytes : sizes) {
       group.step.answer.figures.push_back(measure(group, collective, bytes));

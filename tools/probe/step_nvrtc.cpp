@@ -103,9 +103,15 @@ std::string compile(const Nvrtc& nvrtc, const Aim& aim) {
   return image;
 }
 
-void report_builtins(Step& step) {
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+/// NVRTC opens them by name alone: the loader may find another installation's first.
+void report_builtins(Step& step, const Library& library) {
   std::vector<LoadedLibrary> found = loaded_libraries({"libnvrtc-builtins"});
   std::string seen = found.empty() ? "not loaded" : found.front().name;
+  if (!found.empty() && folder_of(found.front().path) != folder_of(library.path)) {
+    seen = "another installation's, " + found.front().path;
+  }
   step.answer.checks.push_back({"libnvrtc-builtins", "found by NVRTC", seen, !found.empty()});
   step.answer.libraries.insert(step.answer.libraries.end(), found.begin(), found.end());
 }
@@ -128,7 +134,7 @@ void run_nvrtc(Step& step) {
     Aim aim = aim_at(nvrtc, gpu);
     about_to(step, fmt::format("compile for GPU {} ({})", gpu.index, aim.architecture));
     std::string image = compile(nvrtc, aim);
-    if (gpu.index == 0) report_builtins(step);
+    if (gpu.index == 0) report_builtins(step, library);
     about_to(step, fmt::format("load and launch on GPU {}", gpu.index));
     Handle module = nullptr, function = nullptr;
     must(driver, driver.cuModuleLoadDataEx(&module, image.data(), 0, nullptr, nullptr),

@@ -31,12 +31,19 @@ std::vector<fs::path> library_folders(const fs::path& prefix) {
       if (each.filename().string().starts_with("python3")) sites.push_back(each / "site-packages");
     }
   }
-  std::vector<fs::path> out;
+  std::vector<fs::path> folders;
   for (const fs::path& site : sites) {
-    for (const fs::path& component : folders_in(site / "nvidia")) out.push_back(component / "lib");
+    for (const fs::path& component : folders_in(site / "nvidia"))
+      folders.push_back(component / "lib");
   }
-  out.push_back(prefix / "lib");
-  out.push_back(prefix / "lib64");
+  folders.push_back(prefix / "lib");
+  folders.push_back(prefix / "lib64");
+  std::vector<fs::path> out;
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    fs::path real = fs::canonical(folder, error);  // lib64 is often a link to lib
+    if (!error && std::find(out.begin(), out.end(), real) == out.end()) out.push_back(real);
+  }
   return out;
 }
 
