@@ -79,16 +79,14 @@ class Run:
         return {step["name"]: step["outcome"] for step in self.report["steps"]}
 
 
-SCHEMA = json.loads((SOURCE / "rules/schema/probe.json").read_text())
-
-
-def validate(report):
+def validate(report, name="probe"):
     try:
         import jsonschema
     except ImportError:
         print("SKIPPED: probe_faults: the Python package jsonschema is not installed")
         sys.exit(77)
-    jsonschema.Draft202012Validator(SCHEMA).validate(report)
+    schema = json.loads((SOURCE / f"rules/schema/{name}.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(report)
 
 
 # What is done to which step, and what must then be said of it: how its process ended (None: it answered)
@@ -260,6 +258,27 @@ def test_the_surviving_rank_leaves_by_abort():
     survivor, killed = run.step("nccl-ranks")["processes"]
     assert killed["ended"] == "signalled" and killed["code"] == signal.SIGKILL
     assert survivor["ended"] == "answered" and "ncclCommAbort" in survivor["stage"], survivor
+
+
+def test_tuning_tells_which_setting_harms_and_which_does_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        record = pathlib.Path(folder) / "record.json"
+        run = Run("--steps", "nccl-ranks", "--tune", "--rounds", "2", "--record", record, "--sizes", "16k",
+                  "--keep", "NCCL_BUFFSIZE", FAKE_CUDA_DEVICES="2", FAKE_NCCL_SLOW="NCCL_PROTO",
+                  NCCL_PROTO="LL", NCCL_NTHREADS="256", NCCL_BUFFSIZE="1048576", NCCL_DEBUG="INFO")
+        written = json.loads(record.read_text())
+    validate(written, "tuning")
+    effects = {each["setting"]: each["effect"] for each in run.report["tuning"]["settings"]}
+    assert run.code == 0, run.report
+    assert set(effects) == {"NCCL_PROTO=LL", "NCCL_NTHREADS=256", "all of them"}, effects
+    assert effects["NCCL_PROTO=LL"] == effects["all of them"] == "harms", effects
+    assert written["settings"] == run.report["tuning"]["settings"]
+    assert written["gpus"] == ["Fake GPU 0 \033[31m", "Fake GPU 1 \033[31m"] and written["nccl"]
+
+
+def test_tuning_without_a_setting_to_vary_did_not_run():
+    run = Run("--steps", "driver", "--tune")
+    assert run.code == 3 and run.outcomes()["nccl-tune"] == "not_run"
 
 
 def test_anonymous_leaves_out_what_names_the_host():

@@ -6,6 +6,7 @@
 
 #include "frame.h"
 #include "nccl_log.h"
+#include "tuning.h"
 
 using namespace wheelvet::probe;
 
@@ -22,7 +23,38 @@ Decoded decode_all(const FrameKey& key, std::string bytes) {
   return decode(key, bytes, frame);
 }
 
+/// A round of one collective at one size.
+std::vector<Figure> round_of(double microseconds) {
+  Figure figure;
+  figure.collective = "all-reduce";
+  figure.bytes = 1024;
+  figure.microseconds = microseconds;
+  return {figure};
+}
+
+std::string effect(const std::vector<double>& without, const std::vector<double>& with) {
+  std::vector<std::vector<Figure>> before, after;
+  for (double time : without) before.push_back(round_of(time));
+  for (double time : with) after.push_back(round_of(time));
+  return compare("NCCL_X=1", before, after).effect;
+}
+
 }  // namespace
+
+TEST_CASE("a setting helps or harms only beyond 5 % and beyond the default's own spread") {
+  CHECK(effect({100, 101, 99}, {80, 81, 79}) == "helps");
+  CHECK(effect({100, 101, 99}, {130, 131, 129}) == "harms");
+  CHECK(effect({100, 101, 99}, {104, 104, 104}) == "none");
+  CHECK(effect({100, 60, 140}, {130, 131, 129}) == "none");
+}
+
+TEST_CASE("a tuned cell tells medians and the change of speed") {
+  TunedSetting tuned = compare("NCCL_X=1", {round_of(100), round_of(300), round_of(200)},
+                               {round_of(100), round_of(100), round_of(900)});
+  CHECK(tuned.cells.at(0).without == doctest::Approx(200));
+  CHECK(tuned.cells.at(0).with == doctest::Approx(100));
+  CHECK(tuned.cells.at(0).change == doctest::Approx(100));
+}
 
 TEST_CASE("the checksum is SipHash-2-4 as its authors' test vectors have it") {
   // Key 00 .. 0f, message 00 .. 0e: the paper's appendix A.

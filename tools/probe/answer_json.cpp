@@ -140,6 +140,13 @@ void from_object(const Json& json, Figure& f) {
   take(json, "correct", f.correct);
 }
 
+Json to_object(const TunedCell& c) {
+  return {{"collective", c.collective}, {"bytes", c.bytes},   {"without_us", c.without},
+          {"with_us", c.with},          {"change", c.change}, {"beyond_noise", c.beyond_noise}};
+}
+
+Json to_object(const TunedSetting& s);
+
 template <typename T>
 Json to_array(const std::vector<T>& values) {
   Json array = Json::array();
@@ -219,6 +226,34 @@ Json to_object(const StepReport& step) {
           {"processes", processes}};
 }
 
+Json to_object(const TunedSetting& s) {
+  return {{"setting", s.setting},
+          {"effect", s.effect},
+          {"reason", s.reason},
+          {"cells", to_array(s.cells)}};
+}
+
+/// What the steps found out together.
+struct Facts {
+  Json driver = nullptr, devices = Json::array(), links = Json::array();
+  std::string nccl;
+};
+
+Facts facts_of(const Report& report) {
+  Facts facts;
+  for (const StepReport& step : report.steps) {
+    if (step.answer.nccl && !step.answer.nccl->version.empty())
+      facts.nccl = step.answer.nccl->version;
+    if (!step.answer.driver) continue;
+    facts.driver = to_object(*step.answer.driver);
+    facts.devices = to_array(step.answer.devices);
+    facts.links = to_array(step.answer.links);
+  }
+  return facts;
+}
+
+Json tool() { return {{"name", "wheelvet-probe"}, {"version", WHEELVET_VERSION}}; }
+
 }  // namespace
 
 std::string to_json(const Answer& answer) { return dump(to_object(answer), -1); }
@@ -244,17 +279,15 @@ Answer parse_answer(const std::string& text) {
 
 std::string to_json(const Report& report) {
   Json steps = Json::array();
-  Json driver = nullptr, devices = Json::array(), links = Json::array();
-  for (const StepReport& step : report.steps) {
-    steps.push_back(to_object(step));
-    if (!step.answer.driver) continue;
-    driver = to_object(*step.answer.driver);
-    devices = to_array(step.answer.devices);
-    links = to_array(step.answer.links);
+  for (const StepReport& step : report.steps) steps.push_back(to_object(step));
+  Facts facts = facts_of(report);
+  Json tuning = nullptr;
+  if (report.tuning) {
+    tuning = {{"rounds", report.tuning->rounds}, {"settings", to_array(report.tuning->settings)}};
   }
   Json json = {
       {"schema_version", schema_version},
-      {"tool", {{"name", "wheelvet-probe"}, {"version", WHEELVET_VERSION}}},
+      {"tool", tool()},
       {"verdict", word(report.verdict)},
       {"headline", report.headline},
       {"complete", report.verdict == Outcome::pass || report.verdict == Outcome::fail},
@@ -262,11 +295,30 @@ std::string to_json(const Report& report) {
       {"limit", report.limit},
       {"host", {{"name", report.host}, {"kernel", report.kernel}, {"machine", report.machine}}},
       {"environment", report.environment},
-      {"driver", driver},
-      {"devices", devices},
-      {"links", links},
+      {"driver", facts.driver},
+      {"devices", facts.devices},
+      {"links", facts.links},
       {"steps", steps},
+      {"tuning", tuning},
       {"notes", report.notes}};
+  return dump(json, 1) + "\n";
+}
+
+std::string to_tuning_record(const Report& report) {
+  Facts facts = facts_of(report);
+  Json gpus = Json::array(), links = Json::array();
+  for (const Json& device : facts.devices) gpus.push_back(device.at("name"));
+  for (const Json& link : facts.links) {
+    links.push_back({{"from", link.at("from")}, {"to", link.at("to")}, {"type", link.at("type")}});
+  }
+  Json json = {{"schema_version", schema_version},
+               {"tool", tool()},
+               {"nccl", facts.nccl},
+               {"driver", facts.driver},
+               {"gpus", gpus},
+               {"links", links},
+               {"rounds", report.tuning->rounds},
+               {"settings", to_array(report.tuning->settings)}};
   return dump(json, 1) + "\n";
 }
 

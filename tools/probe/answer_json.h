@@ -16,4 +16,7 @@ Answer parse_answer(const std::string& text);
 
 std::string to_json(const Report& report);
 
+/// The record that stays of --tune: versions, GPUs, links, and what each setting did.
+std::string to_tuning_record(const Report& report);
+
 }  // namespace wheelvet::probe

@@ -69,13 +69,14 @@ void close_end(int& descriptor) {
 }
 
 std::vector<std::string> merged_environment(const std::vector<std::string>& over) {
-  std::vector<std::string> merged = over;
-  for (char** each = environ; *each; ++each) {
-    std::string_view entry = *each;
-    std::string_view name = entry.substr(0, entry.find('=') + 1);
-    bool replaced = std::any_of(over.begin(), over.end(),
-                                [&](const std::string& other) { return other.starts_with(name); });
-    if (!replaced) merged.emplace_back(entry);
+  // The last change of a name counts, then the environment's own.
+  std::vector<std::string> all(over.rbegin(), over.rend());
+  for (char** each = environ; *each; ++each) all.emplace_back(*each);
+  std::set<std::string> seen;
+  std::vector<std::string> merged;
+  for (const std::string& entry : all) {
+    bool first = seen.insert(entry.substr(0, entry.find('='))).second;
+    if (first && entry.find('=') != std::string::npos) merged.push_back(entry);
   }
   return merged;
 }

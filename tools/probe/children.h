@@ -13,8 +13,9 @@
 namespace wheelvet::probe {
 
 struct ChildSpec {
-  std::vector<std::string> arguments;    // without the program's name and the channel
-  std::vector<std::string> environment;  // NAME=VALUE, over the probe's own
+  std::vector<std::string> arguments;  // without the program's name and the channel
+  std::vector<std::string>
+      environment;  // over the probe's own: NAME=VALUE sets, NAME alone removes
 };
 
 /// Exit status of a step that gave a whole answer: its checks agree, or not.

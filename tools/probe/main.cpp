@@ -24,11 +24,17 @@ void catch_signals() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-bool write_report(const Request& request, const std::string& text) {
-  std::FILE* file = request.output.empty() ? stdout : std::fopen(request.output.c_str(), "w");
+/// To a file, or to standard output when the path is empty.
+bool write_text(const std::string& path, const std::string& text) {
+  std::FILE* file = path.empty() ? stdout : std::fopen(path.c_str(), "w");
   if (!file) return false;
   bool whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
   return std::fflush(file) == 0 && (file == stdout || std::fclose(file) == 0) && whole;
+}
+
+int not_written(const std::string& path) {
+  fmt::print(stderr, "wheelvet-probe: {} cannot be written\n", path);
+  return unwritten;
 }
 
 int run(const Request& request) {
@@ -37,11 +43,13 @@ int run(const Request& request) {
   Report report = run_probe(request);
   if (request.anonymous) make_anonymous(report);
   bool json = request.format == "json";
-  if (!write_report(request,
-                    json ? to_json(report) : to_text(report, request.quiet, request.verbose))) {
-    fmt::print(stderr, "wheelvet-probe: {} cannot be written\n",
-               request.output.empty() ? "standard output" : request.output);
-    return unwritten;
+  std::string text = json ? to_json(report) : to_text(report, request.quiet, request.verbose);
+  if (!write_text(request.output, text)) {
+    return not_written(request.output.empty() ? "standard output" : request.output);
+  }
+  bool record = report.tuning && !request.record.empty();
+  if (record && !write_text(request.record, to_tuning_record(report))) {
+    return not_written(request.record);
   }
   return exit_code(report);
 }

@@ -35,6 +35,19 @@ void add_asked(CLI::App& app, Request& request) {
   app.add_option("--limit", request.limit, "seconds that a step may take (default: 60)")
       ->check(CLI::Range(1.0, 3600.0))
       ->type_name("SECONDS");
+  CLI::Option* tune = app.add_flag(
+      "--tune", request.tune,
+      "measure NCCL without the environment's NCCL_* settings, with each alone and with all");
+  app.add_option("--rounds", request.rounds, "rounds of --tune (default: 3)")
+      ->needs(tune)
+      ->check(CLI::Range(2, 100));
+  app.add_option("--keep", request.keep, "settings that --tune leaves as they are")
+      ->needs(tune)
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  app.add_option("--record", request.record, "write the tuning record to FILE")
+      ->needs(tune)
+      ->type_name("FILE");
   app.add_option(
          "--rehearse", request.rehearse,
          "play a fault on purpose in every step, to see it told: exit, abort, segv, flood, hang, "

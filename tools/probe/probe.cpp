@@ -11,6 +11,7 @@
 
 #include "answer_json.h"
 #include "nccl_log.h"
+#include "tuning.h"
 
 namespace wheelvet::probe {
 namespace {
@@ -66,14 +67,23 @@ std::vector<std::string> step_environment(const PrivateFolder& folder, const std
   return environment;
 }
 
+/// What one run of a step consists of.
+struct Plan {
+  std::string step;
+  int processes = 1;
+  std::vector<std::string> changes;  // to the environment
+};
+
 std::vector<ChildSpec> specs(const Request& request, const PrivateFolder& folder,
-                             const std::string& step, int processes) {
+                             const Plan& plan) {
   std::vector<ChildSpec> out;
-  for (int rank = 0; rank < processes; ++rank) {
+  for (int rank = 0; rank < plan.processes; ++rank) {
     Request one = request;
     one.rank = rank;
-    one.ranks = processes;
-    out.push_back({step_arguments(one, step), step_environment(folder, step, rank)});
+    one.ranks = plan.processes;
+    ChildSpec spec{step_arguments(one, plan.step), step_environment(folder, plan.step, rank)};
+    spec.environment.insert(spec.environment.end(), plan.changes.begin(), plan.changes.end());
+    out.push_back(std::move(spec));
   }
   return out;
 }
@@ -167,26 +177,31 @@ void merge_rank(StepReport& step, const Judged& judged, std::size_t rank) {
   if (step.processes.size() > 1) step.reason = fmt::format("rank {}: {}", rank, judged.reason);
 }
 
-StepReport run_step_processes(const Request& request, const PrivateFolder& folder,
-                              const std::string& name, int processes) {
+void read_logs(StepReport& step, const PrivateFolder& folder, const Plan& plan) {
+  step.answer.nccl.emplace();
+  for (int rank = 0; rank < plan.processes; ++rank) {
+    std::string path = log_path(folder, plan.step, rank);
+    read_nccl_log(path, *step.answer.nccl);
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);  // the step may run again
+  }
+}
+
+StepReport carry_out(const Request& request, const PrivateFolder& folder, const Plan& plan) {
   StepReport step;
-  step.name = name;
+  step.name = plan.step;
   step.outcome = Outcome::pass;
   ChildLimits limits;
   limits.seconds = request.limit;
   auto start = std::chrono::steady_clock::now();
-  step.processes = run_children(specs(request, folder, name, processes), limits);
+  step.processes = run_children(specs(request, folder, plan), limits);
   step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (std::size_t rank = 0; rank < step.processes.size(); ++rank) {
     merge_rank(step, judge(step.processes[rank], request.limit), rank);
   }
   // Ranks that only followed are no interruption of the probe.
   if (step.outcome == Outcome::interrupted && !interrupted_by) step.outcome = Outcome::fail;
-  if (!about_nccl(name)) return step;
-  step.answer.nccl.emplace();
-  for (int rank = 0; rank < processes; ++rank) {
-    read_nccl_log(log_path(folder, name, rank), *step.answer.nccl);
-  }
+  if (about_nccl(plan.step)) read_logs(step, folder, plan);
   return step;
 }
 
@@ -224,6 +239,37 @@ void show_progress(const Request& request, const StepReport* done, const char* n
   if (next) fmt::print(stderr, "{:<11} ... ", next);
 }
 
+int processes_of(const PlannedStep& planned, int gpus) {
+  return std::string(planned.name) == "nccl-ranks" ? gpus : 1;
+}
+
+/// A step of its own in the report: it passes when NCCL runs without the settings that are varied.
+void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
+  PlannedStep planned{"nccl-tune", &Targets::nccl, "libnccl"};
+  Request everything = request;
+  everything.steps.clear();
+  StepReport step = unstarted(everything, planned, &report.steps.front());
+  std::vector<std::string> settings = varied_settings(request);
+  if (step.reason.empty() && settings.empty()) {
+    step.outcome = Outcome::not_run;
+    step.reason = "no NCCL_* setting in the environment to vary";
+  }
+  if (step.reason.empty()) {
+    auto start = std::chrono::steady_clock::now();
+    report.tuning = tune(settings, request.rounds, [&](const std::vector<std::string>& changes) {
+      show_progress(request, nullptr, planned.name);
+      StepReport once = carry_out(request, folder, {"nccl-ranks", gpus, changes});
+      show_progress(request, &once, nullptr);
+      return once;
+    });
+    step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    step.reason = report.tuning->failure;
+    step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
+    if (interrupted_by) step.outcome = Outcome::interrupted;
+  }
+  report.steps.push_back(std::move(step));
+}
+
 void describe_host(Report& report) {
   utsname names{};
   if (uname(&names) != 0) return;
@@ -248,8 +294,7 @@ Report run_probe(Request request) {
     StepReport step = unstarted(request, planned, driver ? &*driver : nullptr);
     if (step.reason.empty()) {
       show_progress(request, nullptr, planned.name);
-      int processes = std::string(planned.name) == "nccl-ranks" ? gpus : 1;
-      step = run_step_processes(request, folder, planned.name, processes);
+      step = carry_out(request, folder, {planned.name, processes_of(planned, gpus), {}});
       show_progress(request, &step, nullptr);
     }
     if (!driver) {
@@ -258,6 +303,7 @@ Report run_probe(Request request) {
     }
     report.steps.push_back(std::move(step));
   }
+  if (request.tune) tune_nccl(request, folder, gpus, report);
   conclude(report);
   if (interrupted_by) report.verdict = Outcome::interrupted;
   return report;

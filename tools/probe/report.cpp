@@ -3,11 +3,19 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <regex>
 
 namespace wheelvet::probe {
 namespace {
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// A sentence of ours without folders and device UUIDs.
+std::string scrubbed(const std::string& text) {
+  static const std::regex folder("(^|[ '])/[^ ',;]*/");
+  static const std::regex uuid("(GPU|MIG)-[0-9a-fA-F-]+");
+  return std::regex_replace(std::regex_replace(text, folder, "$1"), uuid, "$1-(left out)");
+}
 
 std::string describe_gpus(const Report& report) {
   for (const StepReport& step : report.steps) {
@@ -61,6 +69,24 @@ std::string describe_log(const NcclLog& log) {
   if (!log.settings.empty()) out += "      settings    " + joined(log.settings) + "\n";
   for (const std::string& warning : log.warnings) {
     out += fmt::format("      warning     {}\n", printable(warning));
+  }
+  return out;
+}
+
+/// Of a setting, what counts: where it is faster or slower by more than noise.
+std::string describe_tuning(const Tuning& tuning) {
+  std::string out;
+  for (const TunedSetting& setting : tuning.settings) {
+    out += fmt::format("      {:<6} {}", setting.effect, printable(setting.setting));
+    if (setting.effect == "none") out += ": no difference beyond noise";
+    if (setting.effect == "fails") out += ": " + printable(setting.reason);
+    out += '\n';
+    for (const TunedCell& cell : setting.cells) {
+      if (!cell.beyond_noise) continue;
+      out += fmt::format(
+          "             {:<14} {:>10} B  {:+.0f} %  ({:.1f} us without, {:.1f} us with)\n",
+          cell.collective, cell.bytes, cell.change, cell.without, cell.with);
+    }
   }
   return out;
 }
@@ -192,6 +218,8 @@ void make_anonymous(Report& report) {
   for (StepReport& step : report.steps) {
     for (LoadedLibrary& library : step.answer.libraries) library.path = last_part(library.path);
     for (DeviceFacts& device : step.answer.devices) device.uuid = device.pci = "";
+    for (Check& check : step.answer.checks) check.observed = scrubbed(check.observed);
+    for (Check& check : step.answer.checks) check.predicted = scrubbed(check.predicted);
     // Free text that a library wrote may name anything.
     if (step.answer.error) step.answer.error->text.clear();
     if (step.outcome == Outcome::fail || step.outcome == Outcome::not_run) {
@@ -203,13 +231,16 @@ void make_anonymous(Report& report) {
     for (ChildRun& run : step.processes) {
       run.output.first.clear(), run.output.last.clear();
       run.errors.first.clear(), run.errors.last.clear();
-      run.stage = run.stage.find('/') == std::string::npos ? run.stage : "(left out)";
+      run.stage = scrubbed(run.stage);
       run.left.clear();
     }
     if (!step.answer.nccl) continue;
     step.answer.nccl->warnings.clear();
     for (std::string& setting : step.answer.nccl->settings) setting.resize(setting.find('='));
   }
+  if (!report.tuning) return;
+  report.tuning->failure.clear();
+  for (TunedSetting& tuned : report.tuning->settings) tuned.reason.clear();
 }
 
 std::string to_text(const Report& report, bool quiet, bool verbose) {
@@ -224,6 +255,7 @@ std::string to_text(const Report& report, bool quiet, bool verbose) {
   for (const StepReport& step : report.steps) {
     if (step.outcome != Outcome::not_asked) out += describe(step, verbose);
   }
+  if (report.tuning) out += describe_tuning(*report.tuning);
   out += describe_scope(report);
   for (const std::string& note : report.notes)
     out += fmt::format("  note        {}\n", printable(note));

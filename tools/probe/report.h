@@ -19,6 +19,29 @@ struct StepReport {
   std::vector<ChildRun> processes;  // by rank
 };
 
+/// A collective at one size, without a setting and with it.
+struct TunedCell {
+  std::string collective;
+  std::uint64_t bytes = 0;
+  double without = 0;  // microseconds, median over the rounds
+  double with = 0;
+  double change = 0;  // percent of speed; above 0 the setting is faster
+  bool beyond_noise = false;
+};
+
+struct TunedSetting {
+  std::string setting;
+  std::string effect;  // helps, harms, mixed, none, fails
+  std::string reason;  // of fails
+  std::vector<TunedCell> cells;
+};
+
+struct Tuning {
+  int rounds = 0;
+  std::string failure;  // of NCCL without any of the settings
+  std::vector<TunedSetting> settings;
+};
+
 struct Report {
   Outcome verdict = Outcome::not_run;
   std::string headline;
@@ -30,6 +53,7 @@ struct Report {
   std::string environment;
   std::vector<std::string> notes;
   std::vector<StepReport> steps;
+  std::optional<Tuning> tuning;
 };
 
 /// Sets verdict and headline from the steps.

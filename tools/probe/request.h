@@ -24,6 +24,10 @@ struct Request {
   std::vector<std::uint64_t> sizes;
   double limit = 60;  // seconds per step
   std::string rehearse;
+  bool tune = false;
+  int rounds = 3;
+  std::vector<std::string> keep;  // settings that --tune leaves as they are
+  std::string record;             // file for the tuning record
   std::string format = "text";
   std::string output;
   bool anonymous = false;
