@@ -232,10 +232,12 @@ bool failed(const Child& child) {
   return !child.running && !passed;
 }
 
-void hold_to_limits(std::vector<Child>& children, double elapsed, const ChildLimits& limits) {
+void hold_to_limits(std::vector<Child>& children, double elapsed, bool one_failed,
+                    const ChildLimits& limits) {
   for (Child& child : children) {
     if (interrupted_by) kill_child(child, Ended::interrupted);
-    if (elapsed > limits.seconds) kill_child(child, Ended::timeout);
+    // After a sibling's failure, waiting is no fault of its own.
+    if (elapsed > limits.seconds) kill_child(child, one_failed ? Ended::stopped : Ended::timeout);
     if (child.run.output.bytes + child.run.errors.bytes > limits.output_bytes) {
       kill_child(child, Ended::flood);
     }
@@ -252,7 +254,7 @@ std::vector<std::string> sweep() {
     std::vector<std::string> named;
     for (const Process& each : rest) {
       kill(each.id, SIGKILL);
-      waitpid(each.id, nullptr, WNOHANG);
+      if (waitpid(each.id, nullptr, WNOHANG) == each.id) continue;
       named.push_back(fmt::format("process {} ({}) in state {}", each.id, each.name, each.state));
     }
     if (since(start) > 0.4) return named;
@@ -290,7 +292,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
     }
     if (all_gone) break;
     double elapsed = since(started);
-    hold_to_limits(children, elapsed, limits);
+    hold_to_limits(children, elapsed, failure_at >= 0, limits);
     if (failure_at < 0 && std::any_of(children.begin(), children.end(), failed)) {
       failure_at = elapsed;
       for (const Child& child : children) tell(child, FrameType::abort, "");

@@ -108,7 +108,7 @@ std::string describe_scope(const Report& report) {
 
 std::string describe(const StepReport& step, bool verbose) {
   std::string out = fmt::format("  {:<11} {:<11}", step.name, word(step.outcome));
-  if (!step.processes.empty()) out += fmt::format("{:>6.1f} s", step.seconds);
+  if (step.seconds > 0) out += fmt::format("{:>6.1f} s", step.seconds);
   if (!step.reason.empty()) out += "  " + printable(step.reason);
   while (out.back() == ' ') out.pop_back();
   out += '\n';

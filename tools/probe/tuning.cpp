@@ -11,21 +11,27 @@
 namespace wheelvet::probe {
 namespace {
 
-constexpr double least_change = 5;  // percent
+constexpr double least_factor = 1.05;
 
 std::string name_of(const std::string& setting) { return setting.substr(0, setting.find('=')); }
 
 /// Settings of the log change nothing, and without those of the address ranks may not find each
-/// other.
+/// other. NCCL_VERSION is none: images of NVIDIA carry it as a label.
 bool never_varied(const std::string& name) {
   return name.starts_with("NCCL_DEBUG") || name == "NCCL_COMM_ID" || name == "NCCL_SOCKET_IFNAME" ||
-         name == "NCCL_CONF_FILE";
+         name == "NCCL_CONF_FILE" || name == "NCCL_VERSION";
 }
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   std::size_t middle = values.size() / 2;
   return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// How many times longer the slowest round took than the fastest.
+double spread(const std::vector<double>& values) {
+  auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return *most / *least;
 }
 
 std::vector<double> times(const std::vector<std::vector<Figure>>& rounds, std::size_t cell) {
@@ -94,15 +100,14 @@ TunedSetting compare(const std::string& setting, const std::vector<std::vector<F
   tuned.setting = setting;
   for (std::size_t cell = 0; cell < with.front().size(); ++cell) {
     std::vector<double> before = times(without, cell), after = times(with, cell);
-    auto [least, most] = std::minmax_element(before.begin(), before.end());
     TunedCell out;
     out.collective = with.front()[cell].collective;
     out.bytes = with.front()[cell].bytes;
     out.without = median(before);
     out.with = median(after);
     out.change = (out.without / out.with - 1) * 100;
-    double spread = (*most - *least) / out.without * 100;
-    out.beyond_noise = std::abs(out.change) > std::max(least_change, spread);
+    double factor = std::max(out.without / out.with, out.with / out.without);
+    out.beyond_noise = factor > std::max({least_factor, spread(before), spread(after)});
     tuned.cells.push_back(out);
   }
   tuned.effect = effect_of(tuned.cells);

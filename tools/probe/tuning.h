@@ -23,8 +23,8 @@ using MeasuredRun = std::function<StepReport(const std::vector<std::string>& cha
 /// all.
 Tuning tune(const std::vector<std::string>& settings, int rounds, const MeasuredRun& run);
 
-/// One setting's rounds beside the default's. A difference counts when it is larger than 5 % and
-/// larger than the default's own spread over the rounds.
+/// One setting's rounds beside those without it. A difference counts when it is larger than 5 % and
+/// larger than the spread of either over the rounds.
 TunedSetting compare(const std::string& setting, const std::vector<std::vector<Figure>>& without,
                      const std::vector<std::vector<Figure>>& with);
 
