@@ -117,6 +117,18 @@ void add_stub(CLI::App& app, Options& options) {
   stub->callback([&options] { options.command = Command::stub; });
 }
 
+/// The program beside this one has options of its own: what follows the word goes there unread.
+void add_probe(CLI::App& app, Options& options) {
+  CLI::App* probe =
+      app.add_subcommand("probe", "confirms on this machine's GPUs what is predicted");
+  probe->prefix_command();
+  probe->set_help_flag();
+  probe->callback([probe, &options] {
+    options.command = Command::probe;
+    options.targets = probe->remaining();
+  });
+}
+
 void add_documents(CLI::App& app, Options& options) {
   CLI::App* rules = app.add_subcommand("rules", "the catalogue: what each finding means");
   rules->add_option("ID", options.targets, "show one entry, such as SYM-001")->type_name("");
@@ -126,7 +138,7 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan or inspect")->type_name("");
+  schema->add_option("NAME", options.targets, "report, load-plan, inspect, probe or tuning")->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
 }
@@ -144,6 +156,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   add_check(app, options);
   add_inspect(app, options);
   add_stub(app, options);
+  add_probe(app, options);
   add_documents(app, options);
   app.footer(
       "Examples:\n"

@@ -253,7 +253,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
   return out.dump(2) + "\n";
 }
 
-std::vector<std::string> json_schema_names() { return {"report", "load-plan", "inspect"}; }
+std::vector<std::string> json_schema_names() { return {"report", "load-plan", "inspect", "probe", "tuning"}; }
 
 std::string json_schema(const std::string& name) {
   return std::string(rules_text("schema/" + name + ".json"));

@@ -1,0 +1,181 @@
+/* A driver whose GPUs are this process's memory. */
+#include "fake.h"
+
+/* Set by the fake NCCL: work on a stream that never ends. */
+FAKE volatile int fake_stream_stalled = 0;
+
+static int sticky = 0; /* an error of a kernel, which every later call repeats */
+static int endless = 0;
+
+#define BEGIN(name)                 \
+  int fault = fake_fault(name);     \
+  if (fault == 700) sticky = fault; \
+  if (fault) return fault;          \
+  if (sticky) return sticky
+
+/* As the driver reads it: the list ends at the first entry that names no device. */
+static int visible(void) {
+  int devices = fake_number("FAKE_CUDA_DEVICES", 1), count = 0;
+  const char* list = getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) return devices;
+  while (*list >= '0' && *list <= '9') {
+    if (atoi(list) >= devices) break;
+    ++count;
+    while (*list && *list != ',') ++list;
+    if (*list == ',') ++list;
+  }
+  return count;
+}
+
+FAKE int cuInit(unsigned flags) {
+  (void)flags;
+  BEGIN("cuInit");
+  return visible() > 0 ? 0 : 100;
+}
+FAKE int cuDriverGetVersion(int* version) {
+  *version = fake_number("FAKE_CUDA_VERSION", 13000);
+  return 0;
+}
+FAKE int cuGetErrorName(int code, const char** name) {
+  *name = code == 34    ? "CUDA_ERROR_STUB_LIBRARY"
+          : code == 100 ? "CUDA_ERROR_NO_DEVICE"
+          : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : code == 803 ? "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+                        : "CUDA_ERROR_UNKNOWN";
+  return 0;
+}
+FAKE int cuGetErrorString(int code, const char** text) {
+  (void)code;
+  *text = "words of the fake driver";
+  return 0;
+}
+FAKE int cuDeviceGetCount(int* count) {
+  BEGIN("cuDeviceGetCount");
+  *count = visible();
+  return 0;
+}
+FAKE int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+FAKE int cuDeviceGetName(char* name, int length, int device) {
+  BEGIN("cuDeviceGetName");
+  snprintf(name, (size_t)length, "Fake GPU %d \033[31m", device);
+  return 0;
+}
+FAKE int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  (void)device;
+  *bytes = 1 << 30;
+  return 0;
+}
+FAKE int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  (void)device;
+  *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0;
+  return 0;
+}
+FAKE int cuDeviceGetPCIBusId(char* id, int length, int device) {
+  snprintf(id, (size_t)length, "0000:00:0%d.0", device);
+  return 0;
+}
+FAKE int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+  memset(uuid, 0xa0 + device, 16);
+  return 0;
+}
+FAKE int cuDeviceGetP2PAttribute(int* value, int attribute, int from, int to) {
+  (void)from, (void)to;
+  *value = attribute == 2;
+  return 0;
+}
+FAKE int cuDevicePrimaryCtxRetain(void** context, int device) {
+  BEGIN("cuDevicePrimaryCtxRetain");
+  *context = (void*)(intptr_t)(device + 1);
+  return 0;
+}
+FAKE int cuCtxSetCurrent(void* context) {
+  (void)context;
+  BEGIN("cuCtxSetCurrent");
+  return 0;
+}
+FAKE int cuCtxSynchronize(void) {
+  BEGIN("cuCtxSynchronize");
+  while (endless) sleep(1);
+  return 0;
+}
+FAKE int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* names, void** values) {
+  (void)count, (void)names, (void)values;
+  BEGIN("cuModuleLoadDataEx");
+  const char* text = image;
+  if (!strstr(text, ".entry") && strncmp(text, "FAKE CUBIN", 10) != 0) return 200;
+  *module = (void*)image;
+  return 0;
+}
+FAKE int cuModuleGetFunction(void** function, void* module, const char* name) {
+  (void)module;
+  BEGIN("cuModuleGetFunction");
+  *function = strdup(name);
+  return 0;
+}
+FAKE int cuModuleUnload(void* module) {
+  (void)module;
+  return sticky;
+}
+FAKE int cuFuncGetAttribute(int* value, int attribute, void* function) {
+  (void)function;
+  *value = attribute == 5 ? 50 : fake_number("FAKE_CUDA_IMAGE", 90);
+  return 0;
+}
+FAKE int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+  BEGIN("cuLaunchKernel");
+  uint32_t* out = *(uint32_t**)parameters[0];
+  uint32_t count = *(uint32_t*)parameters[1], seed = *(uint32_t*)parameters[2];
+  if (strcmp(function, "wheelvet_illegal_address") == 0) sticky = 700;
+  if (strcmp(function, "wheelvet_endless") == 0) endless = 1;
+  if (sticky || endless) return 0; /* told by the next call that waits */
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t x = (i + seed) * 0x9E3779B1u;
+    x = (x ^ (x >> 15)) * 0x85EBCA77u;
+    out[i] = x ^ (x >> 13);
+  }
+  if (fake_number("FAKE_CUDA_WRONG", 0)) out[count / 2] ^= 1; /* one bit of memory gone bad */
+  return 0;
+}
+FAKE int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
+  BEGIN("cuMemAlloc");
+  *address = (unsigned long long)(uintptr_t)malloc(bytes);
+  return *address ? 0 : 2;
+}
+FAKE int cuMemFree_v2(unsigned long long address) {
+  free((void*)(uintptr_t)address);
+  return sticky;
+}
+FAKE int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
+  BEGIN("cuMemcpyHtoD");
+  memcpy((void*)(uintptr_t)to, from, bytes);
+  return 0;
+}
+FAKE int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
+  BEGIN("cuMemcpyDtoH");
+  memcpy(to, (void*)(uintptr_t)from, bytes);
+  return 0;
+}
+FAKE int cuMemsetD32_v2(unsigned long long address, unsigned value, size_t count) {
+  for (size_t i = 0; i < count; ++i) ((unsigned*)(uintptr_t)address)[i] = value;
+  return sticky;
+}
+FAKE int cuStreamCreate(void** stream, unsigned flags) {
+  (void)flags;
+  *stream = (void*)1;
+  return 0;
+}
+FAKE int cuStreamQuery(void* stream) {
+  (void)stream;
+  BEGIN("cuStreamQuery");
+  return fake_stream_stalled ? 600 : 0;
+}
+FAKE int cuStreamSynchronize(void* stream) {
+  (void)stream;
+  while (fake_stream_stalled) sleep(1);
+  return 0;
+}

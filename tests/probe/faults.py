@@ -1,0 +1,378 @@
+"""The probe beside fake libraries that fail in every way: each fault told rightly, in time, and nothing left.
+
+Every run carries a mark in its environment, which its children inherit; /proc is searched for it afterwards.
+WHEELVET_PROBE_ROUNDS repeats the faults."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+
+SOURCE = pathlib.Path(os.environ["WHEELVET_SOURCE"])
+PROBE = os.environ["WHEELVET_PROBE"]
+FAKES = pathlib.Path(os.environ["WHEELVET_PROBE_FAKES"])
+SITE = FAKES / "env/lib/python3.12/site-packages/nvidia"
+ROUNDS = int(os.environ.get("WHEELVET_PROBE_ROUNDS", "1"))
+LIMIT = 3  # seconds per step
+STEPS = ["driver", "kernel", "nvrtc", "curand", "cublas", "nccl", "nccl-ranks", "nccl-abort"]
+
+
+def command(*arguments, env=True, limit=LIMIT, driver=FAKES / "driver/libcuda.so.1"):
+    return [PROBE, "--driver", str(driver), "--nvml",
+            str(FAKES / "driver/libnvidia-ml.so.1"), *(["--env", str(FAKES / "env")] if env else []),
+            "--sizes", "16k,64k", "--limit", str(limit), *map(str, arguments)]
+
+
+def environment(folder, mark, settings):
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV"))}
+    return {**kept, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
+
+
+def left_running(mark):
+    """Processes, zombies aside, that carry the mark."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if f"WHEELVET_TEST_MARK={mark}".encode() in (entry / "environ").read_bytes():
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            pass
+    return found
+
+
+class Run:
+    """One run of the probe in JSON, validated; `step(name)` is what it says of a step."""
+
+    def __init__(self, *arguments, env=True, driver=FAKES / "driver/libcuda.so.1", limit=LIMIT, **settings):
+        mark = uuid.uuid4().hex
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.monotonic()
+            done = subprocess.run([*command(*arguments, env=env, driver=driver, limit=limit), "--format", "json"], capture_output=True,
+                                  text=True, timeout=60, env=environment(folder, mark, settings))
+            self.seconds = time.monotonic() - started
+            self.left = left_running(mark)
+            self.files = [name for name in os.listdir(folder) if name.startswith("wheelvet-probe-")]
+        self.code = done.returncode
+        assert done.stdout, done.stderr
+        self.report = json.loads(done.stdout)
+        validate(self.report)
+        assert not self.left, f"left running: {self.left}"
+        assert not self.files, f"left behind: {self.files}"
+
+    def step(self, name):
+        (step,) = [step for step in self.report["steps"] if step["name"] == name]
+        return step
+
+    def outcomes(self):
+        return {step["name"]: step["outcome"] for step in self.report["steps"]}
+
+
+def validate(report, name="probe"):
+    try:
+        import jsonschema
+    except ImportError:
+        print("SKIPPED: probe_faults: the Python package jsonschema is not installed")
+        sys.exit(77)
+    schema = json.loads((SOURCE / f"rules/schema/{name}.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(report)
+
+
+# What is done to which step, and what must then be said of it: how its process ended (None: it answered)
+# and words of the reason.
+FAULTS = {
+    "a child exits": ("kernel", {"FAKE_FAULT": "cuLaunchKernel:exit0"}, "exited", "exit code 0 and no answer"),
+    "a child exits with a code": ("curand", {"FAKE_FAULT": "curandCreateGenerator:exit7"}, "exited", "code 7"),
+    "a child aborts": ("nvrtc", {"FAKE_FAULT": "nvrtcVersion:abort"}, "signalled", "SIGABRT"),
+    "a child crashes": ("cublas", {"FAKE_FAULT": "cublasCreate:segv"}, "signalled", "SIGSEGV"),
+    "a sticky error": ("kernel", {"FAKE_FAULT": "cuCtxSynchronize:code=700"}, "answered",
+                       "700 CUDA_ERROR_ILLEGAL_ADDRESS"),
+    "a hang that ignores every signal": ("nvrtc", {"FAKE_FAULT": "nvrtcCompileProgram:hang"}, "timeout",
+                                         "compile for GPU 0"),
+    "1 GB of output": ("curand", {"FAKE_FAULT": "curandGenerateUniform:flood"}, "flood", "bytes of output"),
+    "a forged result": ("cublas", {"FAKE_FAULT": "cublasSgemm:forge"}, "forged", "not believed"),
+    "a forged result before the true one": ("cublas", {"FAKE_FAULT": "cublasSgemm:stray"}, "forged",
+                                            "not believed"),
+    "wrong values": ("kernel", {"FAKE_CUDA_WRONG": "1"}, "answered", "1048582 of 1048583"),
+    "another image than predicted": ("kernel", {"FAKE_CUDA_IMAGE": "80"}, "answered", "compiled to sm_80"),
+    "biased random numbers": ("curand", {"FAKE_CURAND_BIASED": "1"}, "answered", "chi-square"),
+    "a wrong product": ("cublas", {"FAKE_CUBLAS_WRONG": "1"}, "answered", "2866 of 2867"),
+    "an NVRTC too old for the GPU": ("nvrtc", {"FAKE_NVRTC_OLDEST": "100", "FAKE_NVRTC_NEWEST": "120"},
+                                     "answered", "no architecture that sm_90 runs"),
+    "ECC errors": ("driver", {"FAKE_NVML_ERRORS": "3"}, "answered", "3 uncorrected"),
+    "drivers that disagree": ("driver", {"FAKE_FAULT": "cuInit:code=803"}, "answered",
+                              "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    "a driver below the floor": ("driver", {"FAKE_CUDA_VERSION": "12040"}, "answered", "580.65.06"),
+    "a device that is not there": ("driver", {"CUDA_VISIBLE_DEVICES": "0,7"}, "answered", "names 2"),
+    "a typo in NCCL_ALGO": ("nccl", {"NCCL_ALGO": "Rng"}, "answered", "5 invalid usage"),
+    "wrong sums": ("nccl", {"FAKE_NCCL_WRONG": "1"}, "answered", "all-reduce"),
+    "NCCL hangs at the start": ("nccl", {"FAKE_FAULT": "ncclCommInitAll:hang"}, "timeout",
+                                "ncclCommInitAll over 2 GPUs"),
+    "an abort that hangs": ("nccl-abort", {"FAKE_FAULT": "ncclCommAbort:hang"}, "timeout", "ncclCommAbort"),
+    "a rank killed in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclReduceScatter@1:kill"}, "signalled",
+                                      "rank 1: its process was ended by signal 9"),
+    "a rank that fails in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclBroadcast@0:code=2"}, "answered",
+                                          "rank 0: broadcast answered 2 unhandled system error"),
+    "an asynchronous error": ("nccl-ranks",
+                              {"FAKE_FAULT": "ncclSend@1:hang,ncclCommGetAsyncError@0:code=6"},
+                              "answered", "rank 0: send/recv answered 6"),
+    "an initialisation that fails": ("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:code=2"}, "stopped",
+                                     "rank 1: ncclCommInitRank answered 2"),
+    "an initialisation that one rank never joins": (
+        "nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:hang"}, "timeout", "initialise the communicator"),
+    "versions of NCCL mixed": ("nccl-ranks", {"FAKE_NCCL_VERSION_RANK1": "22703"}, "answered",
+                               "rank 0 runs NCCL 22809, this rank 22703"),
+}
+
+
+def check_fault(name):
+    step_name, settings, ended, words = FAULTS[name]
+    run = Run("--steps", step_name, FAKE_CUDA_DEVICES="2", **settings)
+    step = run.step(step_name)
+    assert run.code == 1 and run.report["verdict"] == "fail", (name, run.code, step)
+    assert step["outcome"] == "fail", (name, step)
+    assert words in step["reason"], (name, step["reason"])
+    assert ended in [process["ended"] for process in step["processes"]], (name, step["processes"])
+    assert step["seconds"] < LIMIT + 1, (name, step["seconds"])
+
+
+def test_every_fault_is_told_rightly_in_time_and_leaves_nothing():
+    names = [name for name in FAULTS for _ in range(max(1, ROUNDS // len(FAULTS) + (ROUNDS > 1)))]
+    # Mostly waiting: more at a time than there are processors.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        wrong = [error for error in pool.map(told_wrongly, names) if error]
+    print(f"       {len(names) - len(wrong)} of {len(names)} faults told rightly")
+    assert not wrong, wrong
+
+
+def told_wrongly(name):
+    try:
+        check_fault(name)
+    except AssertionError as error:
+        return f"{name}: {error}"
+    return None
+
+
+def test_on_a_healthy_machine_every_step_passes():
+    run = Run(FAKE_CUDA_DEVICES="2")
+    assert run.code == 0, run.report
+    assert run.outcomes() == {name: "pass" for name in STEPS}
+    assert run.report["verdict"] == "pass" and run.report["complete"]
+    assert len(run.report["devices"]) == 2
+    assert {(link["from"], link["to"], link["type"]) for link in run.report["links"]} == \
+        {(0, 1, "NVLINK"), (1, 0, "NVLINK")}
+    for name in ("nccl", "nccl-ranks"):
+        step = run.step(name)
+        assert len(step["figures"]) == 10 and all(figure["correct"] for figure in step["figures"])
+        assert all(figure["bus_gb_s"] > 0 for figure in step["figures"])
+        assert step["nccl"]["channels"] == 24 and step["nccl"]["transports"] == ["P2P/direct"]
+        assert step["nccl"]["settings"] == ["NCCL_NVLS_ENABLE=0"]
+    assert len(run.step("nccl-ranks")["processes"]) == 2
+
+
+def test_the_libraries_asked_are_those_of_the_environment():
+    run = Run("--steps", "nvrtc,curand,cublas,nccl")
+    paths = {library["path"] for step in run.report["steps"] for library in step["libraries"]}
+    for path in ("cuda_nvrtc/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc-builtins.so.13.0",
+                 "curand/lib/libcurand.so.10", "cublas/lib/libcublas.so.13", "nccl/lib/libnccl.so.2"):
+        assert str((SITE / path).resolve()) in paths, paths
+
+
+def test_one_gpu_is_enough():
+    run = Run()
+    assert run.code == 0, run.report
+    assert all(figure["bus_gb_s"] is None for figure in run.step("nccl")["figures"])
+
+
+def test_without_a_driver_nothing_is_run_and_nothing_passes():
+    run = Run(driver="/nonexistent/libcuda.so.1")
+    assert run.code == 3 and run.report["verdict"] == "not_run"
+    assert set(run.outcomes().values()) == {"not_run"}
+    assert not run.report["complete"]
+
+
+def test_a_stub_of_the_driver_is_named_as_such():
+    run = Run(FAKE_FAULT="cuInit:code=34")
+    assert run.code == 3
+    assert "stub" in run.step("driver")["reason"] and run.step("driver")["error"]["code"] == 34
+
+
+def test_no_visible_gpu_is_not_run_and_the_variable_is_named():
+    for value in ("", "7"):
+        run = Run(CUDA_VISIBLE_DEVICES=value)
+        assert run.code == 3, run.code
+        assert f"CUDA_VISIBLE_DEVICES is '{value}'" in run.step("driver")["reason"]
+
+
+def test_missing_builtins_of_nvrtc_are_told_in_nvrtcs_words():
+    with tempfile.TemporaryDirectory() as folder:
+        alone = pathlib.Path(folder) / "libnvrtc.so.13"
+        alone.write_bytes((SITE / "cuda_nvrtc/lib/libnvrtc.so.13").read_bytes())
+        run = Run("--steps", "nvrtc", "--nvrtc", alone)
+    step = run.step("nvrtc")
+    assert step["outcome"] == "fail" and step["error"]["code"] == 7
+    assert "libnvrtc-builtins.so.13.0" in step["reason"], step["reason"]
+
+
+def test_a_library_that_is_none_fails_with_the_loaders_words():
+    run = Run("--steps", "curand", "--curand", SOURCE / "README.md")
+    assert run.step("curand")["outcome"] == "fail"
+    assert "invalid ELF header" in run.step("curand")["reason"]
+
+
+def test_a_failed_step_does_not_stop_the_next():
+    run = Run("--steps", "kernel,nvrtc,curand,cublas,nccl", FAKE_FAULT="cuLaunchKernel:segv,cublasCreate:abort")
+    outcomes = run.outcomes()
+    assert outcomes["kernel"] == outcomes["nvrtc"] == outcomes["cublas"] == "fail"
+    assert outcomes["curand"] == outcomes["nccl"] == "pass"
+
+
+def test_what_nobody_asked_is_neither_pass_nor_failure():
+    run = Run(env=False)
+    assert run.code == 0
+    outcomes = run.outcomes()
+    assert outcomes["driver"] == outcomes["kernel"] == "pass"
+    assert {outcomes[name] for name in STEPS[2:]} == {"not_asked"}
+
+
+def test_a_step_named_without_its_library_did_not_run():
+    run = Run("--steps", "nvrtc", env=False)
+    assert run.code == 3 and run.outcomes()["nvrtc"] == "not_run"
+
+
+def test_a_child_that_leaves_a_daemon_behind_leaves_nothing():
+    run = Run("--steps", "curand", FAKE_FAULT="curandCreateGenerator:daemon")
+    assert run.code == 0  # Run has looked through /proc
+
+
+def test_the_surviving_rank_leaves_by_abort():
+    run = Run("--steps", "nccl-ranks", FAKE_CUDA_DEVICES="2", FAKE_FAULT="ncclReduceScatter@1:kill")
+    survivor, killed = run.step("nccl-ranks")["processes"]
+    assert killed["ended"] == "signalled" and killed["code"] == signal.SIGKILL
+    assert survivor["ended"] == "answered" and "ncclCommAbort" in survivor["stage"], survivor
+
+
+def test_tuning_tells_which_setting_harms_and_which_does_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        record = pathlib.Path(folder) / "record.json"
+        run = Run("--steps", "nccl-ranks", "--tune", "--rounds", "2", "--record", record, "--sizes", "16k",
+                  "--keep", "NCCL_BUFFSIZE", limit=20, FAKE_CUDA_DEVICES="2", FAKE_NCCL_SLOW="NCCL_PROTO",
+                  NCCL_PROTO="LL", NCCL_NTHREADS="256", NCCL_BUFFSIZE="1048576", NCCL_DEBUG="INFO")
+        written = json.loads(record.read_text())
+    validate(written, "tuning")
+    assert run.code == 0, run.report
+    changes = {(each["setting"], cell["collective"]): cell["change"]
+               for each in run.report["tuning"]["settings"] for cell in each["cells"] if cell["beyond_noise"]}
+    settings = [each["setting"] for each in run.report["tuning"]["settings"]]
+    assert settings == ["NCCL_NTHREADS=256", "NCCL_PROTO=LL", "all of them"], settings
+    # 2 ms on top of 0.1 ms
+    assert changes[("NCCL_PROTO=LL", "all-reduce")] < -50, changes
+    assert changes[("all of them", "all-reduce")] < -50, changes
+    assert changes.get(("NCCL_NTHREADS=256", "all-reduce"), 0) > -50, changes
+    assert written["settings"] == run.report["tuning"]["settings"]
+    assert written["gpus"] == ["Fake GPU 0 \033[31m", "Fake GPU 1 \033[31m"] and written["nccl"]
+
+
+def test_tuning_without_a_setting_to_vary_did_not_run():
+    run = Run("--steps", "driver", "--tune")
+    assert run.code == 3 and run.outcomes()["nccl-tune"] == "not_run"
+
+
+def test_anonymous_leaves_out_what_names_the_host():
+    run = Run("--anonymous", "--steps", "kernel,nvrtc,nccl", FAKE_CUDA_DEVICES="2", CUDA_VISIBLE_DEVICES="0,1")
+    text = json.dumps(run.report)
+    assert run.code == 0 and run.report["anonymous"]
+    for secret in (os.uname().nodename, "a0a0a0a0", "0000:00:0", str(FAKES), os.environ["HOME"] + "/"):
+        assert secret not in text, secret
+    assert run.report["devices"][0]["uuid"] == ""
+
+
+def test_text_escapes_what_a_driver_says():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command("-v", "--steps", "kernel"), capture_output=True, text=True, timeout=60,
+                              env=environment(folder, "text", {}))
+    assert done.returncode == 0 and done.stdout.startswith("PASS"), done.stdout
+    assert "\033" not in done.stdout and "Fake GPU 0 \\x1b[31m" in done.stdout, done.stdout
+
+
+def test_wrong_usage_is_2_and_an_unwritable_report_is_3():
+    assert subprocess.run([PROBE, "--steps", "nonsense"], capture_output=True).returncode == 2
+    assert subprocess.run([PROBE, "--sizes", "3"], capture_output=True).returncode == 2
+    assert subprocess.run(command("-o", "/nonexistent/report"), capture_output=True).returncode == 3
+
+
+def test_a_step_is_started_by_the_probe_alone():
+    done = subprocess.run([PROBE, "--step", "kernel", "--channel", "0"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    assert done.returncode == 4 and done.stdout == "", done
+
+
+def wait_for(words, mark, process):
+    """Until a process with these words in its command line runs."""
+    while not any(words in line for line in left_running(mark)):
+        assert process.poll() is None, "the probe ended before"
+        time.sleep(0.02)
+
+
+def interrupt(signal_number):
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"FAKE_FAULT": "cublasSgemm:hang"}
+        process = subprocess.Popen(command("--format", "json", limit=30), stdout=subprocess.PIPE,
+                                   text=True, env=environment(folder, mark, settings))
+        wait_for("--step cublas", mark, process)
+        time.sleep(0.2)
+        started = time.monotonic()
+        process.send_signal(signal_number)
+        output, _ = process.communicate(timeout=20)
+    assert time.monotonic() - started < 1.5
+    assert not left_running(mark)
+    return process.returncode, json.loads(output)
+
+
+def test_ctrl_c_leaves_no_process_and_a_partial_report():
+    code, report = interrupt(signal.SIGINT)
+    validate(report)
+    outcomes = {step["name"]: step["outcome"] for step in report["steps"]}
+    assert code == 130 and report["verdict"] == "interrupted"
+    assert outcomes["curand"] == "pass" and outcomes["cublas"] == "interrupted"
+    assert outcomes["nccl"] == "not_run"
+
+
+def test_the_probe_killed_outright_takes_its_steps_along():
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(command("--steps", "kernel", limit=30), stdout=subprocess.DEVNULL,
+                                   env=environment(folder, mark, {"FAKE_FAULT": "cuLaunchKernel:hang"}))
+        wait_for("--step kernel", mark, process)
+        process.kill()
+        process.wait()
+        time.sleep(0.3)
+    assert not left_running(mark)
+
+
+def test_children_that_are_not_the_probes_are_left_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        script = "sleep 30 >&- 2>&- & echo $!; exec \"$@\""
+        done = subprocess.run(["sh", "-c", script, "sh", *command("--steps", "driver", "-q")],
+                              capture_output=True, text=True, timeout=60, env=environment(folder, "x", {}))
+        stranger = int(done.stdout.split()[0])
+        os.kill(stranger, 0)  # raises when it is gone
+        os.kill(stranger, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("WHEELVET", PROBE)
+    from support import main
+    main(globals())

@@ -1,0 +1,325 @@
+#include "answer_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <stdexcept>
+
+namespace wheelvet::probe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int schema_version = 1;
+
+// A member that is missing, or of another type, is an exception of the JSON library's; an unknown
+// one is left alone by it, so that members are counted.
+template <typename T>
+void take(const Json& json, const char* name, T& value) {
+  value = json.at(name).get<T>();
+}
+
+template <typename T>
+void take_optional(const Json& json, const char* name, std::optional<T>& value) {
+  if (!json.at(name).is_null()) value = json.at(name).get<T>();
+}
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Outcome outcome_from(const std::string& text) {
+  for (Outcome outcome : {Outcome::pass, Outcome::fail, Outcome::not_run, Outcome::interrupted}) {
+    if (text == word(outcome)) return outcome;
+  }
+  throw std::runtime_error("no outcome " + text);
+}
+
+Json to_object(const CallError& e) {
+  return {{"call", e.call}, {"code", e.code}, {"name", e.name}, {"text", e.text}};
+}
+
+CallError error_from(const Json& json) {
+  CallError e;
+  take(json, "call", e.call);
+  take(json, "code", e.code);
+  take(json, "name", e.name);
+  take(json, "text", e.text);
+  return e;
+}
+
+Json to_object(const LoadedLibrary& l) {
+  return {{"name", l.name}, {"path", l.path}, {"version", l.version}};
+}
+
+void from_object(const Json& json, LoadedLibrary& l) {
+  take(json, "name", l.name);
+  take(json, "path", l.path);
+  take(json, "version", l.version);
+}
+
+Json to_object(const Check& c) {
+  return {{"subject", c.subject},
+          {"predicted", c.predicted},
+          {"observed", c.observed},
+          {"agrees", c.agrees}};
+}
+
+void from_object(const Json& json, Check& c) {
+  take(json, "subject", c.subject);
+  take(json, "predicted", c.predicted);
+  take(json, "observed", c.observed);
+  take(json, "agrees", c.agrees);
+}
+
+Json to_object(const DeviceFacts& d) {
+  return {{"index", d.index},
+          {"name", d.name},
+          {"uuid", d.uuid},
+          {"pci", d.pci},
+          {"compute_capability", {d.capability_major, d.capability_minor}},
+          {"memory", d.memory},
+          {"multiprocessors", d.multiprocessors},
+          {"compute_mode", d.compute_mode},
+          {"ecc", d.ecc},
+          {"persistence", or_null(d.persistence)},
+          {"mig", or_null(d.mig)},
+          {"uncorrected_errors", or_null(d.uncorrected_errors)},
+          {"active_nvlinks", or_null(d.active_nvlinks)}};
+}
+
+void from_object(const Json& json, DeviceFacts& d) {
+  take(json, "index", d.index);
+  take(json, "name", d.name);
+  take(json, "uuid", d.uuid);
+  take(json, "pci", d.pci);
+  d.capability_major = json.at("compute_capability").at(0).get<int>();
+  d.capability_minor = json.at("compute_capability").at(1).get<int>();
+  take(json, "memory", d.memory);
+  take(json, "multiprocessors", d.multiprocessors);
+  take(json, "compute_mode", d.compute_mode);
+  take(json, "ecc", d.ecc);
+  take_optional(json, "persistence", d.persistence);
+  take_optional(json, "mig", d.mig);
+  take_optional(json, "uncorrected_errors", d.uncorrected_errors);
+  take_optional(json, "active_nvlinks", d.active_nvlinks);
+}
+
+Json to_object(const LinkFacts& l) {
+  return {{"from", l.from},       {"to", l.to},
+          {"type", l.type},       {"peer_access", l.peer_access},
+          {"atomics", l.atomics}, {"performance_rank", l.performance_rank}};
+}
+
+void from_object(const Json& json, LinkFacts& l) {
+  take(json, "from", l.from);
+  take(json, "to", l.to);
+  take(json, "type", l.type);
+  take(json, "peer_access", l.peer_access);
+  take(json, "atomics", l.atomics);
+  take(json, "performance_rank", l.performance_rank);
+}
+
+Json to_object(const Figure& f) {
+  return {{"collective", f.collective},
+          {"bytes", f.bytes},
+          {"ranks", f.ranks},
+          {"microseconds", f.microseconds},
+          {"algorithm_gb_s", f.algorithm_gb_s},
+          {"bus_gb_s", or_null(f.bus_gb_s)},
+          {"correct", f.correct}};
+}
+
+void from_object(const Json& json, Figure& f) {
+  take(json, "collective", f.collective);
+  take(json, "bytes", f.bytes);
+  take(json, "ranks", f.ranks);
+  take(json, "microseconds", f.microseconds);
+  take(json, "algorithm_gb_s", f.algorithm_gb_s);
+  take_optional(json, "bus_gb_s", f.bus_gb_s);
+  take(json, "correct", f.correct);
+}
+
+Json to_object(const TunedCell& c) {
+  return {{"collective", c.collective}, {"bytes", c.bytes},   {"without_us", c.without},
+          {"with_us", c.with},          {"change", c.change}, {"beyond_noise", c.beyond_noise}};
+}
+
+Json to_object(const TunedSetting& s);
+
+template <typename T>
+Json to_array(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(to_object(value));
+  return array;
+}
+
+template <typename T>
+void take_array(const Json& json, const char* name, std::vector<T>& values) {
+  if (!json.at(name).is_array()) throw std::runtime_error(std::string(name) + " is no array");
+  for (const Json& each : json.at(name)) from_object(each, values.emplace_back());
+}
+
+Json to_object(const NcclLog& n) {
+  return {{"version", n.version}, {"channels", n.channels}, {"transports", n.transports},
+          {"network", n.network}, {"settings", n.settings}, {"warnings", n.warnings}};
+}
+
+Json to_object(const DriverFacts& d) {
+  return {{"version", d.version}, {"cuda", {d.cuda / 1000, d.cuda % 1000 / 10}}};
+}
+
+DriverFacts driver_from(const Json& json) {
+  DriverFacts d;
+  take(json, "version", d.version);
+  d.cuda = json.at("cuda").at(0).get<int>() * 1000 + json.at("cuda").at(1).get<int>() * 10;
+  return d;
+}
+
+Json to_object(const Answer& a) {
+  return {{"outcome", word(a.outcome)},
+          {"reason", a.reason},
+          {"error", a.error ? to_object(*a.error) : Json(nullptr)},
+          {"driver", a.driver ? to_object(*a.driver) : Json(nullptr)},
+          {"devices", to_array(a.devices)},
+          {"links", to_array(a.links)},
+          {"libraries", to_array(a.libraries)},
+          {"checks", to_array(a.checks)},
+          {"figures", to_array(a.figures)}};
+}
+
+/// Libraries' bytes may be no UTF-8: replaced, never an exception.
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Json to_object(const Capture& c) {
+  return {{"bytes", c.bytes}, {"first", c.first}, {"last", c.last}};
+}
+
+Json to_object(const ChildRun& r, std::size_t rank) {
+  return {{"rank", rank},
+          {"ended", word(r.ended)},
+          {"code", r.code},
+          {"seconds", r.seconds},
+          {"stage", r.stage},
+          {"left", r.left},
+          {"stdout", to_object(r.output)},
+          {"stderr", to_object(r.errors)}};
+}
+
+Json to_object(const StepReport& step) {
+  Json processes = Json::array();
+  for (std::size_t rank = 0; rank < step.processes.size(); ++rank) {
+    processes.push_back(to_object(step.processes[rank], rank));
+  }
+  const Answer& a = step.answer;
+  return {{"name", step.name},
+          {"outcome", word(step.outcome)},
+          {"reason", step.reason},
+          {"seconds", step.seconds},
+          {"error", a.error ? to_object(*a.error) : Json(nullptr)},
+          {"libraries", to_array(a.libraries)},
+          {"checks", to_array(a.checks)},
+          {"figures", to_array(a.figures)},
+          {"nccl", a.nccl ? to_object(*a.nccl) : Json(nullptr)},
+          {"processes", processes}};
+}
+
+Json to_object(const TunedSetting& s) {
+  return {{"setting", s.setting},
+          {"effect", s.effect},
+          {"reason", s.reason},
+          {"cells", to_array(s.cells)}};
+}
+
+/// What the steps found out together.
+struct Facts {
+  Json driver = nullptr, devices = Json::array(), links = Json::array();
+  std::string nccl;
+};
+
+Facts facts_of(const Report& report) {
+  Facts facts;
+  for (const StepReport& step : report.steps) {
+    if (step.answer.nccl && !step.answer.nccl->version.empty())
+      facts.nccl = step.answer.nccl->version;
+    if (!step.answer.driver) continue;
+    facts.driver = to_object(*step.answer.driver);
+    facts.devices = to_array(step.answer.devices);
+    facts.links = to_array(step.answer.links);
+  }
+  return facts;
+}
+
+Json tool() { return {{"name", "wheelvet-probe"}, {"version", WHEELVET_VERSION}}; }
+
+}  // namespace
+
+std::string to_json(const Answer& answer) { return dump(to_object(answer), -1); }
+
+Answer parse_answer(const std::string& text) {
+  Answer answer;
+  try {
+    Json json = Json::parse(text);
+    answer.outcome = outcome_from(json.at("outcome").get<std::string>());
+    take(json, "reason", answer.reason);
+    if (!json.at("error").is_null()) answer.error = error_from(json.at("error"));
+    if (!json.at("driver").is_null()) answer.driver = driver_from(json.at("driver"));
+    take_array(json, "devices", answer.devices);
+    take_array(json, "links", answer.links);
+    take_array(json, "libraries", answer.libraries);
+    take_array(json, "checks", answer.checks);
+    take_array(json, "figures", answer.figures);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+  return answer;
+}
+
+std::string to_json(const Report& report) {
+  Json steps = Json::array();
+  for (const StepReport& step : report.steps) steps.push_back(to_object(step));
+  Facts facts = facts_of(report);
+  Json tuning = nullptr;
+  if (report.tuning) {
+    tuning = {{"rounds", report.tuning->rounds}, {"settings", to_array(report.tuning->settings)}};
+  }
+  Json json = {
+      {"schema_version", schema_version},
+      {"tool", tool()},
+      {"verdict", word(report.verdict)},
+      {"headline", report.headline},
+      {"complete", report.verdict == Outcome::pass || report.verdict == Outcome::fail},
+      {"anonymous", report.anonymous},
+      {"limit", report.limit},
+      {"host", {{"name", report.host}, {"kernel", report.kernel}, {"machine", report.machine}}},
+      {"environment", report.environment},
+      {"driver", facts.driver},
+      {"devices", facts.devices},
+      {"links", facts.links},
+      {"steps", steps},
+      {"tuning", tuning},
+      {"notes", report.notes}};
+  return dump(json, 1) + "\n";
+}
+
+std::string to_tuning_record(const Report& report) {
+  Facts facts = facts_of(report);
+  Json gpus = Json::array(), links = Json::array();
+  for (const Json& device : facts.devices) gpus.push_back(device.at("name"));
+  for (const Json& link : facts.links) {
+    links.push_back({{"from", link.at("from")}, {"to", link.at("to")}, {"type", link.at("type")}});
+  }
+  Json json = {{"schema_version", schema_version},
+               {"tool", tool()},
+               {"nccl", facts.nccl},
+               {"driver", facts.driver},
+               {"gpus", gpus},
+               {"links", links},
+               {"rounds", report.tuning->rounds},
+               {"settings", to_array(report.tuning->settings)}};
+  return dump(json, 1) + "\n";
+}
+
+}  // namespace wheelvet::probe

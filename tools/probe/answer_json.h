@@ -1,0 +1,22 @@
+// JSON of answers and reports. The only file behind it that knows the JSON library is
+// answer_json.cpp.
+#pragma once
+
+#include <string>
+
+#include "answer.h"
+#include "report.h"
+
+namespace wheelvet::probe {
+
+std::string to_json(const Answer& answer);
+
+/// Throws std::runtime_error for anything that to_json(Answer) does not write.
+Answer parse_answer(const std::string& text);
+
+std::string to_json(const Report& report);
+
+/// The record that stays of --tune: versions, GPUs, links, and what each setting did.
+std::string to_tuning_record(const Report& report);
+
+}  // namespace wheelvet::probe
