@@ -121,6 +121,11 @@ std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>&
       mismatch_finding(run, view, *mismatch, found);
     }
   }
+  return found.take();
+}
+
+std::vector<Finding> check_floors(const Run& run) {
+  FindingSet found;
   floor_findings(run, found);
   return found.take();
 }

@@ -180,11 +180,27 @@ void blame_installation(const Run& run, const std::vector<RootView>& roots,
 
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots) {
   std::vector<Finding> all;
-  for (std::vector<Finding> family :
-       {check_archives(run), check_metadata(run), check_labels(run), check_stable_abi(run),
-        check_objects(run), check_dependencies(run), check_files(run), check_libraries(run, roots),
-        check_symbols(run, roots), check_versions(run, roots)}) {
+  auto add = [&](std::vector<Finding> family) {
     std::move(family.begin(), family.end(), std::back_inserter(all));
+  };
+  add(check_archives(run));
+  add(check_metadata(run));
+  add(check_files(run));
+  add(check_libraries(run, roots));
+  add(check_symbols(run, roots));
+  add(check_versions(run, roots));
+  add(check_dlopens(run, roots));
+  add(check_ownership(run, roots));
+  // What labels promise to other hosts is no question where something is installed already.
+  bool to_install = std::any_of(run.inputs.begin(), run.inputs.end(), [](const Input& input) {
+    return input.target && input.location.empty();
+  });
+  if (to_install) {
+    add(check_labels(run));
+    add(check_stable_abi(run));
+    add(check_objects(run));
+    add(check_dependencies(run));
+    add(check_floors(run));
   }
   blame_installation(run, roots, all);
   std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {

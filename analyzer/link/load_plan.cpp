@@ -439,4 +439,10 @@ std::size_t open_assumed(const Scene& scene, LoadPlan& plan, std::size_t library
   return load;
 }
 
+Found found_by(const Scene& scene, const LoadPlan& plan, std::size_t caller,
+               const std::string& name) {
+  if (loaded_as(scene, plan, name) != none) return Found::loaded;
+  return Search{scene, plan, name, {}}.run(caller).found;
+}
+
 }  // namespace wheelvet

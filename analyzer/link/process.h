@@ -56,6 +56,10 @@ bool open_caught(LinkContext& context, Link& link, std::size_t file, bool global
 /// missing symbol or version among the objects that it brought in.
 bool load_failed(const Scene& scene, const Link& link, std::size_t load);
 
+/// How dlopen of a name, called by an object of the plan, would find it; nothing is loaded.
+Found found_by(const Scene& scene, const LoadPlan& plan, std::size_t caller,
+               const std::string& name);
+
 /// Why the loader refuses an object that it found, in its own words; empty when it takes it.
 /// `opened`: by dlopen itself, not as a need of something.
 std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened);

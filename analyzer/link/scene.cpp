@@ -120,7 +120,7 @@ void add_files(Scene& scene, const std::vector<Input>& inputs, const Facts& fact
                                    !inputs[input.input].location.empty()});
         auto [at, fresh] = scene.by_path.emplace(place(scene, file.path), scene.files.size() - 1);
         if (!fresh) {
-          scene.conflicts.push_back(file.path);
+          scene.conflicts.push_back({at->second, scene.files.size() - 1});
           at->second = scene.files.size() - 1;
         }
       }

@@ -41,6 +41,12 @@ struct Declared {
   bool settled = false;  ///< of an installed package: what is not there now will not be brought
 };
 
+/// One installed path that two inputs own: indices into the scene's files.
+struct Conflict {
+  std::size_t hidden = none;  ///< overwritten
+  std::size_t winner = none;
+};
+
 struct Scene {
   const Rules* rules = nullptr;
   const Machine* machine = nullptr;  ///< never null; not `given` when nothing is known of it
@@ -58,9 +64,9 @@ struct Scene {
   std::map<std::string, Declared> optional;    ///< the same for requirements of extras
   /// Libraries of declared packages that are not among the inputs, where those packages put them.
   std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries
-  std::string python;                  ///< "3.12", "3.13t"; the interpreter of the scenario
-  std::string python_reason;           ///< how it was chosen
-  std::vector<std::string> conflicts;  ///< installed paths that two inputs own
+  std::string python;         ///< "3.12", "3.13t"; the interpreter of the scenario
+  std::string python_reason;  ///< how it was chosen
+  std::vector<Conflict> conflicts;
 };
 
 /// Lays the inputs over each other as an installation would, targets last. WrongUsage when two

@@ -108,6 +108,13 @@ void read_imports(Rules& rules) {
   });
 }
 
+void read_dlopens(Rules& rules) {
+  toml::table file = parse("dlopens.toml");
+  each_table(file, "dlopen", [&](const toml::table& entry) {
+    rules.dlopens.push_back({text(entry, "by"), texts(entry, "opens")});
+  });
+}
+
 void read_policies(Rules& rules) {
   toml::table file = parse("policies.toml");
   if (const toml::table* newest = file["newest"].as_table()) {
@@ -218,6 +225,7 @@ Rules load_rules() {
   read_libraries(rules);
   read_imports(rules);
   read_policies(rules);
+  read_dlopens(rules);
   return rules;
 }
 

@@ -76,12 +76,19 @@ struct AlternativesRule {
   bool optional = false;           ///< the package does without any of them
 };
 
+/// Libraries that one opens by name at run time.
+struct DlopenRule {
+  std::string by;                  ///< its soname, '*' allowed
+  std::vector<std::string> opens;  ///< names, '*' allowed
+};
+
 struct Rules {
   std::vector<LibraryRule> libraries;
   std::vector<FamilyRule> families;
   std::vector<ImportRule> imports;
   std::vector<AlternativesRule> alternatives;
   std::vector<PolicyRule> policies;
+  std::vector<DlopenRule> dlopens;
   std::map<std::string, std::string> newest_versions;  ///< "GLIBC" -> newest released
 };
 
