@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <future>
 #include <set>
+#include <thread>
 
 #include "checks/checks.h"
 #include "checks/explain.h"
@@ -143,7 +144,10 @@ Report check(const Request& request) {
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
   scene.exact = request.alone;
   clock.lap("scene");
-  LinkOptions options{false, request.imports, request.alone, false};
+  LinkOptions options;
+  options.imports = request.imports;
+  options.alone = request.alone;
+  options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
   clock.lap("link");

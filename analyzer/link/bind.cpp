@@ -252,11 +252,9 @@ class Binder {
 
 }  // namespace
 
-const VersionNames& LinkContext::versions_of(std::size_t file) {
-  if (!versions[file]) {
-    versions[file] = std::make_unique<VersionNames>(scene->files[file].facts->elf);
-  }
-  return *versions[file];
+LinkContext::LinkContext(const Scene& of) : scene(&of) {
+  versions.reserve(of.files.size());
+  for (const SceneFile& file : of.files) versions.emplace_back(file.facts->elf);
 }
 
 void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound) {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "link/opener.h"
 #include "link/search_path.h"
@@ -67,20 +70,23 @@ class Linker {
 
   Links run() {
     Links links;
+    std::vector<std::size_t> roots = options_.alone ? files_to_judge(scene_, options_.installed)
+                                                    : find_roots(scene_, options_.installed);
+    links.roots = link_all(roots);
     std::set<std::size_t> reached;
+    for (const LinkedRoot& root : links.roots) {
+      for (const PlannedObject& object : root.link.plan.objects) reached.insert(object.file);
+    }
     auto add = [&](std::size_t file) {
       links.roots.push_back(link_root(file));
       for (const PlannedObject& object : links.roots.back().link.plan.objects) {
         reached.insert(object.file);
       }
     };
-    if (!options_.alone) {
-      for (std::size_t file : find_roots(scene_, options_.installed)) add(file);
-    }
     // Files that need only each other, and those that a namesake stands in for, are in no plan yet.
     std::vector<std::size_t> rest = files_to_judge(scene_, options_.installed);
     for (std::size_t file : rest) {
-      if (options_.alone || !reached.contains(file)) add(file);
+      if (!options_.alone && !reached.contains(file)) add(file);
     }
     std::sort(links.roots.begin(), links.roots.end(),
               [&](const LinkedRoot& a, const LinkedRoot& b) {
@@ -91,11 +97,24 @@ class Linker {
   }
 
  private:
+  std::vector<LinkedRoot> link_all(const std::vector<std::size_t>& files) {
+    std::vector<LinkedRoot> roots(files.size());
+    std::atomic<std::size_t> next{0};
+    auto work = [&] {
+      for (std::size_t i = next++; i < files.size(); i = next++) roots[i] = link_root(files[i]);
+    };
+    std::vector<std::jthread> pool;
+    for (unsigned i = 1; i < options_.jobs && i < files.size(); ++i) pool.emplace_back(work);
+    work();
+    return roots;
+  }
+
   // Modules of one folder have the same packages above them.
   const std::set<std::string>& imported_before(std::size_t file) {
     const std::string& path = scene_.files[file].facts->path;
     bool module = is_module(*scene_.files[file].facts);
     std::string key = module ? folder_of(path) : path;
+    std::lock_guard lock(mutex_);
     auto known = imported_.find(key);
     if (known == imported_.end()) {
       known = imported_.emplace(key, imports_before(scene_, file)).first;
@@ -104,6 +123,7 @@ class Linker {
   }
 
   const PackageFacts* release_of(const ImportRule& rule) {
+    std::lock_guard lock(mutex_);
     auto [known, fresh] = releases_.try_emplace(&rule);
     if (fresh) known->second = importable(scene_, rule);
     return known->second;
@@ -137,6 +157,7 @@ class Linker {
   // The process after the imports, made once per list of imports.
   const Link& after_imports(const std::vector<const ImportRule*>& rules, std::uint16_t machine,
                             const std::string& key) {
+    std::lock_guard lock(imports_mutex_);
     auto known = imports_.find(key);
     if (known != imports_.end()) return known->second;
     Link link;
@@ -256,6 +277,8 @@ class Linker {
   const Scene& scene_;
   const LinkOptions& options_;
   LinkContext context_;
+  // What all roots share is made once, by whoever needs it first; entries never move.
+  std::mutex mutex_, imports_mutex_;
   std::map<std::string, Link> imports_;
   std::map<std::string, std::set<std::string>> imported_;
   std::map<const ImportRule*, const PackageFacts*> releases_;  // null: not among the inputs

@@ -16,6 +16,7 @@ struct LinkOptions {
   std::vector<std::string> imports;  ///< modules imported first for every root, in order
   /// Every file is a root, opened in a process in which nothing else was imported or opened.
   bool alone = false;
+  unsigned jobs = 1;       ///< threads
   bool installed = false;  ///< the roots are those of the environment, not of the targets
 };
 

@@ -14,11 +14,10 @@ namespace wheelvet {
 /// What is computed once per scene and shared by all its processes.
 struct LinkContext {
   const Scene* scene = nullptr;
-  std::vector<std::unique_ptr<VersionNames>>
-      versions;  ///< per scene file, made when first asked for
+  std::vector<VersionNames> versions;  ///< per scene file
 
-  explicit LinkContext(const Scene& of) : scene(&of), versions(of.files.size()) {}
-  const VersionNames& versions_of(std::size_t file);
+  explicit LinkContext(const Scene& of);
+  const VersionNames& versions_of(std::size_t file) const { return versions[file]; }
 };
 
 /// The interpreter and the libraries that every interpreter loads, for a machine (EM_*).

@@ -42,7 +42,9 @@ struct Package {
   const LinkedRoot& root(const std::string& path, bool alone = false) {
     const Scene& scene = stage.set();
     stage.scene.exact = alone;
-    links = link_scene(scene, {false, {}, alone, false});
+    LinkOptions options;
+    options.alone = alone;
+    links = link_scene(scene, options);
     for (const LinkedRoot& each : links.roots) {
       if (scene.files[each.file].facts->path == path) return each;
     }
