@@ -198,7 +198,9 @@ void narrow_suffix(const Labelled& package, FindingSet& found) {
     // Where the interpreter of this run is another one, PY-001 says it.
     if (interpreters.contains("") || !interpreters.contains(package.run.scene.python)) continue;
     std::string list = fmt::format("{}", fmt::join(interpreters, ", "));
-    Finding& finding = found.at(package.owner + list, "PY-002", Severity::warning);
+    // A build for each release known is a choice; one for a single release was forgotten to be told.
+    Finding& finding = found.at(package.owner + list, "PY-002",
+                                interpreters.size() > 1 ? Severity::note : Severity::warning);
     finding.title = fmt::format("{} has modules for CPython {} only, and its tag is for more",
                                 package.owner, list);
     finding.cause = fmt::format("other interpreters that accept {} do not see modules of that name",

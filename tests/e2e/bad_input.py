@@ -94,6 +94,48 @@ def test_no_control_byte_of_a_name_reaches_the_output():
         assert b"red" in out
 
 
+# C0, DEL, C1, line and paragraph separators, bidirectional and other invisible characters. NUL ends no
+# name here: zipfile cuts names at it.
+UNSEEN = [chr(c) for c in (*range(1, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029,
+                           *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0xE0001)]
+
+
+def none_raw(done):
+    out = done.stdout + done.stderr
+    text = out.decode()  # all of it is UTF-8
+    assert not any(c in text for c in UNSEEN if c != "\n"), out
+    return text
+
+
+def test_names_with_every_unseen_character_stay_apart_in_text_and_json():
+    shown = {"text": set(), "json": set()}
+    names = [f"a{c}b" for c in UNSEEN] + ["ab", "a\\x1bb", "a\\u{202e}b"]
+    for name in names:
+        path = WORK / "unseen-1-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(zipfile.ZipInfo(f"x/{name}.so"), b"not an object")
+        for form, known in shown.items():
+            done = subprocess.run([PROGRAM, "check", path, "-v", "--format", form], capture_output=True, timeout=60)
+            none_raw(done)
+            known.add(done.stdout)
+    assert {form: len(known) for form, known in shown.items()} == dict.fromkeys(shown, len(names))
+
+
+def test_no_unseen_character_of_any_field_reaches_the_output():
+    dirty = "".join(c for c in UNSEEN if c not in "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")
+    path = WORK / f"field{dirty}-1-py3-none-any.whl"
+    info = f"field{dirty}-1.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: n{dirty}\nVersion: 1{dirty}\n"
+                                             f"Requires-Python: >={dirty}\nRequires-Dist: r{dirty}>=1\n")
+        archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: t{dirty}-a-b\n")
+        archive.writestr(f"{info}/entry_points.txt", f"[console_scripts]\ne{dirty} = {dirty}\n")
+        archive.writestr(f"{info}/RECORD", f"listed{dirty},,\n")
+    for arguments in (("check", "-v"), ("check", "--format", "json"), ("inspect",), ("inspect", "--format", "json")):
+        text = none_raw(subprocess.run([PROGRAM, *arguments, path], capture_output=True, timeout=60))
+        assert "\\x1b" in text or "\\\\x1b" in text, text
+
+
 def test_a_fifo_and_a_device_are_not_opened():
     fifo = WORK / "fifo-1-py3-none-any.whl"
     os.mkfifo(fifo)

@@ -145,6 +145,8 @@ TEST_CASE("PY-002: modules for one CPython under a tag for more") {
     CHECK(wheel.judged(check_labels).empty());  // PY-001 speaks
     wheel.python = "3.10";
     CHECK(wheel.judged(check_labels) == Lines{"warning PY-002"});
+    wheel.module("a/m.cpython-311-x86_64-linux-gnu.so");
+    CHECK(wheel.judged(check_labels) == Lines{"note PY-002"});
     wheel.module("a/m.abi3.so");  // another name of the same module serves the others
     CHECK(wheel.judged(check_labels).empty());
   }
