@@ -298,6 +298,15 @@ def test_anonymous_leaves_out_what_names_the_host():
     assert run.report["devices"][0]["uuid"] == ""
 
 
+def test_the_samples_in_the_documentation_fit_the_schemas():
+    samples = SOURCE / "docs/samples"
+    for sample in samples.glob("probe-*.json"):
+        report = json.loads(sample.read_text())
+        validate(report)
+        assert report["anonymous"] and report["host"]["name"] == ""
+    validate(json.loads((samples / "tuning-2xH200.json").read_text()), "tuning")
+
+
 def test_text_escapes_what_a_driver_says():
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(command("-v", "--steps", "kernel"), capture_output=True, text=True, timeout=60,

@@ -155,8 +155,16 @@ void tell(const Child& child, FrameType type, std::string_view payload) {
   (void)!send(child.channel, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/// Something else than the step wrote on its socket.
+void distrust(Child& child) {
+  if (child.run.ended == Ended::not_started) child.run.ended = Ended::forged;
+  kill_child(child, Ended::forged);
+  child.received.clear();
+  close_end(child.channel);
+}
+
 void take_frame(std::vector<Child>& children, Child& from, const Frame& frame) {
-  if (from.whole_answer || frame.type == FrameType::abort) return kill_child(from, Ended::forged);
+  if (from.whole_answer || frame.type == FrameType::abort) return distrust(from);
   if (frame.type == FrameType::stage) from.run.stage = frame.payload.substr(0, 500);
   if (frame.type == FrameType::result) {
     from.whole_answer = true;
@@ -168,29 +176,24 @@ void take_frame(std::vector<Child>& children, Child& from, const Frame& frame) {
   }
 }
 
+void take_frames(std::vector<Child>& children, Child& child) {
+  while (!child.received.empty()) {
+    Frame frame;
+    Decoded decoded = decode(child.key, child.received, frame);
+    if (decoded == Decoded::incomplete) return;
+    if (decoded == Decoded::forged) return distrust(child);
+    take_frame(children, child, frame);
+  }
+}
+
 void listen(std::vector<Child>& children, Child& child) {
   char buffer[64 << 10];
   while (child.channel >= 0) {
     ssize_t got = recv(child.channel, buffer, sizeof buffer, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) {
-      // Half a frame at the end is no frame.
-      if (!child.received.empty()) kill_child(child, Ended::forged);
-      return close_end(child.channel);
-    }
+    if (got <= 0) return close_end(child.channel);
     child.received.append(buffer, static_cast<std::size_t>(got));
-    Frame frame;
-    Decoded decoded;
-    while (!child.received.empty() &&
-           (decoded = decode(child.key, child.received, frame)) != Decoded::incomplete) {
-      if (decoded == Decoded::forged) {
-        if (child.run.ended == Ended::not_started) child.run.ended = Ended::forged;
-        kill_child(child, Ended::forged);
-        child.received.clear();
-        return close_end(child.channel);
-      }
-      take_frame(children, child, frame);
-    }
+    take_frames(children, child);
   }
 }
 
@@ -207,12 +210,15 @@ void wait_for_words(const std::vector<Child>& children, int milliseconds) {
 /// How a child that ended by itself ended.
 Ended verdict(const Child& child, int status) {
   if (WIFSIGNALED(status)) return Ended::signalled;
+  if (child.whole_answer && !child.received.empty())
+    return Ended::forged;  // half a frame behind it
   bool known = WEXITSTATUS(status) == step_passed || WEXITSTATUS(status) == step_did_not_pass;
   return child.whole_answer && known ? Ended::answered : Ended::exited;
 }
 
 /// True once the child is gone.
-bool reap(Child& child, Clock::time_point started, const ChildLimits& limits) {
+bool reap(std::vector<Child>& children, Child& child, Clock::time_point started,
+          const ChildLimits& limits) {
   int status = 0;
   if (!child.running || waitpid(child.process, &status, WNOHANG) != child.process) {
     return !child.running;
@@ -221,6 +227,7 @@ bool reap(Child& child, Clock::time_point started, const ChildLimits& limits) {
   child.run.seconds = since(started);
   child.run.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   kill(-child.process, SIGKILL);
+  listen(children, child);  // its last words, before it is judged
   if (child.output >= 0) drain(child.output, child.run.output, limits.kept_bytes);
   if (child.errors >= 0) drain(child.errors, child.run.errors, limits.kept_bytes);
   if (child.run.ended == Ended::not_started) child.run.ended = verdict(child, status);
@@ -230,6 +237,22 @@ bool reap(Child& child, Clock::time_point started, const ChildLimits& limits) {
 bool failed(const Child& child) {
   bool passed = child.run.ended == Ended::answered && child.run.code == step_passed;
   return !child.running && !passed;
+}
+
+/// Killed by the probe and not yet gone.
+bool killed(const Child& child) { return child.running && child.run.ended != Ended::not_started; }
+
+/// Hears every child out and reaps those that ended. True once all are gone.
+bool look_after(std::vector<Child>& children, Clock::time_point started,
+                const ChildLimits& limits) {
+  bool all_gone = true;
+  for (Child& child : children) {
+    listen(children, child);
+    if (child.output >= 0) drain(child.output, child.run.output, limits.kept_bytes);
+    if (child.errors >= 0) drain(child.errors, child.run.errors, limits.kept_bytes);
+    if (!reap(children, child, started, limits)) all_gone = false;
+  }
+  return all_gone;
 }
 
 void hold_to_limits(std::vector<Child>& children, double elapsed, bool one_failed,
@@ -275,22 +298,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
   for (const ChildSpec& spec : specs) children.push_back(start(spec));
 
   double failure_at = -1, killed_at = -1;
-  while (true) {
-    bool all_gone = true;
-    for (Child& child : children) {
-      if (child.channel >= 0) listen(children, child);
-      if (child.output >= 0) drain(child.output, child.run.output, limits.kept_bytes);
-      if (child.errors >= 0) drain(child.errors, child.run.errors, limits.kept_bytes);
-      if (reap(child, started, limits)) {
-        if (child.channel >= 0) listen(children, child);
-        if (child.run.ended == Ended::answered && !child.received.empty()) {
-          child.run.ended = Ended::forged;
-        }
-      } else {
-        all_gone = false;
-      }
-    }
-    if (all_gone) break;
+  while (!look_after(children, started, limits)) {
     double elapsed = since(started);
     hold_to_limits(children, elapsed, failure_at >= 0, limits);
     if (failure_at < 0 && std::any_of(children.begin(), children.end(), failed)) {
@@ -300,10 +308,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
     if (failure_at >= 0 && elapsed > failure_at + limits.grace_seconds) {
       for (Child& child : children) kill_child(child, Ended::stopped);
     }
-    bool killed = std::any_of(children.begin(), children.end(), [](const Child& child) {
-      return child.running && child.run.ended != Ended::not_started;
-    });
-    if (killed && killed_at < 0) killed_at = elapsed;
+    if (killed_at < 0 && std::any_of(children.begin(), children.end(), killed)) killed_at = elapsed;
     // A process inside the driver may outlive SIGKILL for as long as the driver likes.
     if (killed_at >= 0 && elapsed > killed_at + 0.5) break;
     wait_for_words(children, 20);
@@ -312,9 +317,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
   std::vector<std::string> left = sweep();
   std::vector<ChildRun> runs;
   for (Child& child : children) {
-    close_end(child.channel);
-    close_end(child.output);
-    close_end(child.errors);
+    for (int* end : {&child.channel, &child.output, &child.errors}) close_end(*end);
     if (child.running) child.run.seconds = since(started);
     child.run.left = left;
     runs.push_back(std::move(child.run));

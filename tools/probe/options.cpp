@@ -15,6 +15,7 @@ void add_asked(CLI::App& app, Request& request) {
          "--env", request.environment,
          "environment whose NVRTC, cuRAND, cuBLAS and NCCL are asked (default: $VIRTUAL_ENV)")
       ->envname("VIRTUAL_ENV")
+      ->check(CLI::ExistingDirectory)
       ->type_name("PREFIX");
   app.add_option("--nvrtc", request.targets.nvrtc, "this libnvrtc instead")->type_name("PATH");
   app.add_option("--curand", request.targets.curand, "this libcurand instead")->type_name("PATH");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 
@@ -213,6 +214,8 @@ void conclude(Report& report) {
 void make_anonymous(Report& report) {
   report.anonymous = true;
   report.host.clear();
+  report.kernel.resize(
+      std::min(report.kernel.find_first_not_of("0123456789."), report.kernel.size()));
   report.environment = last_part(report.environment);
   report.notes.clear();
   for (StepReport& step : report.steps) {
