@@ -16,7 +16,23 @@ struct Wanted {
   LookupName name;
   std::optional<WantedVersion> version;
   std::string_view family;  // kind of library that alone can own it, or empty
+  bool copy = false;        // for a copy relocation: the program's own symbol does not count
 };
+
+// How an object refers to one of its symbols (glibc's type classes): each kind of relocation is a
+// lookup of its own.
+enum class Reference { plt, data, copy };
+
+// One lookup is enough to tell whether a name is there; `exactly`: every lookup that is made.
+std::vector<Reference> references(std::uint8_t relocations, bool exactly) {
+  bool data = (relocations & used_by_data) != 0, copy = (relocations & used_by_copy) != 0;
+  if (!exactly) return {data || copy ? Reference::data : Reference::plt};
+  std::vector<Reference> out;
+  if (relocations & (used_by_plt | used_by_tls)) out.push_back(Reference::plt);
+  if (data) out.push_back(Reference::data);
+  if (copy) out.push_back(Reference::copy);
+  return out;
+}
 
 bool has_prefix(std::string_view name, const std::vector<std::string>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -130,16 +146,22 @@ class Binder {
     const PlannedObject& object = link_.plan.objects[index];
     const ElfFacts* elf = elf_of(scene_, object);
     if (!elf) return;
-    bool opened = load.root == index && object.found != Found::interpreter;
-    if (object.found != Found::interpreter) {
+    bool program = object.found == Found::interpreter;
+    bool opened = load.root == index && !program;
+    if (!program) {
       std::string reason = refusal_of(scene_, *elf, opened);
       if (!reason.empty()) link_.refusals.push_back({index, std::move(reason)});
     }
     check_versions(index, *elf);
+    own_scope_.clear();
+    if (keep_bound_ && elf->symbolic && !program) own_scope_ = {index};
     const VersionNames& versions = context_.versions_of(object.file);
     const SymbolTable& table = elf->symbols;
     for (std::size_t i = 1; i < table.count; ++i) {
-      if (table.relocations[i] == used_by_none || !table.undefined(i)) continue;
+      if (table.relocations[i] == used_by_none) continue;
+      // A name that the object defines itself is there; which definition wins matters to those who
+      // keep all bindings.
+      if (!keep_bound_ && !table.undefined(i)) continue;
       Symbol symbol = table.at(i);
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
       bool looked_up = symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
@@ -151,41 +173,56 @@ class Binder {
  private:
   void bind_symbol(std::size_t index, const Load& load, const Symbol& symbol, std::size_t number,
                    const VersionNames& versions) {
-    bool plt_only = (symbol.relocations & (used_by_data | used_by_copy)) == 0;
-    Wanted wanted{LookupName(symbol.name, plt_only), std::nullopt, {}};
-    if (versions.any()) wanted.version = versions.of(symbol.version);
+    std::size_t last = none;
+    for (Reference reference : references(symbol.relocations, keep_bound_)) {
+      Wanted wanted{LookupName(symbol.name, reference == Reference::plt), std::nullopt, {}};
+      if (versions.any()) wanted.version = versions.of(symbol.version);
+      wanted.copy = reference == Reference::copy;
+      Binding binding = look_up(index, load, wanted);
+      binding.symbol = number;
+      if (binding.outcome == Outcome::bound && symbol.visibility == STV_PROTECTED) {
+        binding.provider = protected_provider(load, reference, wanted, binding);
+      }
+      if (binding.outcome > Outcome::assumed && symbol.binding == STB_WEAK) {
+        binding.outcome = Outcome::weak;
+      }
+      if (last != none && last == binding.provider) continue;
+      last = binding.provider;
+      keep(std::move(binding), wanted);
+    }
+  }
+
+  // The first definition in the scopes of the object at `index`: of the process, and of its load.
+  Binding look_up(std::size_t index, const Load& load, Wanted& wanted) {
     Binding binding;
     binding.object = index;
-    binding.symbol = number;
     std::size_t maybe = none;
-    const std::vector<std::size_t>* scopes[] = {&link_.plan.global_scope, &load.scope};
+    const std::vector<std::size_t>* scopes[] = {&own_scope_, &link_.plan.global_scope, &load.scope};
     for (const std::vector<std::size_t>* scope : scopes) {
       for (std::size_t candidate : *scope) {
-        if (settle(candidate, wanted, binding, maybe)) {
-          keep(std::move(binding), wanted);
-          return;
-        }
+        if (settle(candidate, wanted, binding, maybe)) return binding;
       }
     }
     if (maybe != none) {
       binding.outcome = Outcome::undecided;
       binding.owner = link_.plan.objects[maybe].name;
-    } else {
-      binding.outcome = Outcome::missing;
     }
-    if (symbol.binding == STB_WEAK) binding.outcome = Outcome::weak;
-    keep(std::move(binding), wanted);
+    return binding;
   }
 
   // True when `candidate` ends the search.
   bool settle(std::size_t candidate, Wanted& wanted, Binding& binding, std::size_t& maybe) {
     const PlannedObject& object = link_.plan.objects[candidate];
     if (const ElfFacts* elf = elf_of(scene_, object)) {
-      if (!find_definition(*elf, context_.versions_of(object.file), wanted.name, wanted.version)) {
-        return false;
-      }
+      if (wanted.copy && object.found == Found::interpreter) return false;
+      std::optional<std::size_t> found =
+          find_definition(*elf, context_.versions_of(object.file), wanted.name, wanted.version);
+      if (!found) return false;
       binding.outcome = Outcome::bound;
       binding.provider = candidate;
+      if (keep_bound_ && elf->symbols.at(*found).binding == STB_GNU_UNIQUE) {
+        binding.provider = unique_provider(wanted, candidate, binding.object);
+      }
       return true;
     }
     if (wanted.family.empty()) wanted.family = family_of(*scene_.rules, wanted.name.text);
@@ -199,6 +236,25 @@ class Binder {
     }
     if (maybe == none) maybe = candidate;
     return false;
+  }
+
+  // One definition of a STB_GNU_UNIQUE name serves the whole process: the first that a lookup came
+  // upon, or the copy that the program took of it (glibc do_lookup_unique).
+  std::size_t unique_provider(const Wanted& wanted, std::size_t found, std::size_t importer) {
+    auto [settled, fresh] =
+        link_.unique.emplace(std::string(wanted.name.text), wanted.copy ? importer : found);
+    return wanted.copy ? found : settled->second;
+  }
+
+  // A protected name stays at home unless a definition of the program's takes its place in data
+  // (glibc _dl_lookup_symbol_x).
+  std::size_t protected_provider(const Load& load, Reference reference, const Wanted& wanted,
+                                 const Binding& binding) {
+    if (reference == Reference::plt) return binding.object;
+    Wanted call = wanted;
+    call.name.plt_only = true;
+    Binding other = look_up(binding.object, load, call);
+    return other.provider == binding.object ? binding.provider : binding.object;
   }
 
   void keep(Binding binding, const Wanted& wanted) {
@@ -248,6 +304,7 @@ class Binder {
   const Scene& scene_;
   Link& link_;
   bool keep_bound_;
+  std::vector<std::size_t> own_scope_;  // DT_SYMBOLIC: the object itself before all others
 };
 
 }  // namespace

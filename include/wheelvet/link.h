@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace wheelvet {
@@ -97,6 +98,8 @@ struct Link {
   std::size_t assumed = 0;        ///< imports bound to an assumed library
   std::vector<VersionMismatch> mismatches;
   std::vector<Refusal> refusals;
+  /// Which object serves a STB_GNU_UNIQUE name; filled when all bindings are kept.
+  std::unordered_map<std::string, std::size_t> unique;
 };
 
 }  // namespace wheelvet
