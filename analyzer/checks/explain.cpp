@@ -89,8 +89,16 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
   out.alternatives = group;
   out.imports_first = view.root->imports;
   out.opener = view.root->opener;
+  for (const ImportRule* rule : view.root->rules) {
+    if (rule->statement) continue;
+    for (const Load& load : view.root->link.plan.loads) {
+      if (load.because == "import " + rule->module) {
+        out.opens_first.push_back({load.what, load.global});
+      }
+    }
+  }
   for (const OpenedFirst& first : view.root->first) {
-    out.opens_first.push_back(run.scene.files[first.file].facts->path);
+    out.opens_first.push_back({run.scene.files[first.file].facts->path, first.global});
   }
   out.bound = view.root->link.bound;
   out.assumed = view.root->link.assumed;

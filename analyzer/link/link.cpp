@@ -189,9 +189,9 @@ class Linker {
     std::size_t own = of.package == none ? none : file_of_package(scene_, of.package, name);
     if (own != none && own != root) {
       std::optional<Opener> opener = opener_of(scene_, own);
-      if (opener) return OpenedFirst{own, true, opener->place};
+      if (opener) return OpenedFirst{own, true, opener->global, opener->place};
       if (!scene_.files[own].python_read && !is_module(*of.facts))
-        return OpenedFirst{own, true, {}};
+        return OpenedFirst{own, true, false, {}};
     }
     std::size_t library = library_of(*scene_.rules, name);
     auto there = scene_.by_name.find(name);
@@ -199,7 +199,7 @@ class Linker {
     const LibraryRule& rule = scene_.rules->libraries[library];
     bool declared = who_declares(scene_.declared, rule) || who_declares(scene_.optional, rule);
     if (!declared) return std::nullopt;
-    return OpenedFirst{there->second, false, {}};
+    return OpenedFirst{there->second, false, false, {}};
   }
 
   // What has to be opened before a root so that all it needs is found, deepest first.
@@ -223,16 +223,19 @@ class Linker {
     LinkedRoot out;
     out.file = file;
     out.module = is_module(*scene_.files[file].facts);
-    for (const ImportRule* rule : rules) out.imports.push_back(rule->module);
     std::uint16_t machine = scene_.files[file].facts->elf.machine;
-    out.before = fmt::format("{}:{}", machine, fmt::join(out.imports, ","));
+    out.before = fmt::format("{}:", machine);
+    for (const ImportRule* rule : rules) {
+      out.before += rule->module + ",";
+      if (rule->statement) out.imports.push_back(rule->module);
+    }
     const Link& before = after_imports(rules, machine, out.before);
     out.link.root_file = file;
     out.link.plan = before.plan;
     out.rules = rules;
     out.first = first;
     for (const OpenedFirst& each : first) {
-      open_caught(context_, out.link, each.file, false, "opened first", options_.keep_bound);
+      open_caught(context_, out.link, each.file, each.global, "opened first", options_.keep_bound);
     }
     std::size_t load = open_file(scene_, out.link.plan, file, false, "");
     out.root = out.link.plan.loads[load].root;

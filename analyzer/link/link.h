@@ -23,8 +23,9 @@ struct LinkOptions {
 /// A library that no search path of a root reaches, opened before it.
 struct OpenedFirst {
   std::size_t file = none;
-  bool own = false;  ///< of the root's own package; else of one that somebody declares
-  std::string by;    ///< "torchcodec/_core/ops.py:12" when Python source does it, else empty
+  bool own = false;     ///< of the root's own package; else of one that somebody declares
+  bool global = false;  ///< RTLD_GLOBAL
+  std::string by;       ///< "torchcodec/_core/ops.py:12" when Python source does it, else empty
 };
 
 /// A root of the targets with what was imported before it.

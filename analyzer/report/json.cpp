@@ -74,7 +74,10 @@ Json of(const ReportRoot& root) {
   out["alternatives"] = text(root.alternatives);
   out["excused"] = root.excused;
   out["imports_first"] = texts(root.imports_first);
-  out["opens_first"] = texts(root.opens_first);
+  out["opens_first"] = Json::array();
+  for (const ReportOpen& open : root.opens_first) {
+    out["opens_first"].push_back({{"path", text(open.path)}, {"global", open.global}});
+  }
   out["opener"] = text(root.opener);
   out["imports"] = {{"bound", root.bound},
                     {"assumed", root.assumed},
@@ -253,7 +256,9 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
   return out.dump(2) + "\n";
 }
 
-std::vector<std::string> json_schema_names() { return {"report", "load-plan", "inspect", "probe", "tuning"}; }
+std::vector<std::string> json_schema_names() {
+  return {"report", "load-plan", "inspect", "probe", "tuning"};
+}
 
 std::string json_schema(const std::string& name) {
   return std::string(rules_text("schema/" + name + ".json"));

@@ -92,6 +92,7 @@ void read_imports(Rules& rules) {
     ImportRule& rule = rules.imports.emplace_back();
     rule.module = text(entry, "module");
     rule.package = text(entry, "package");
+    rule.statement = entry["statement"].value_or(true);
     rule.needed_by = texts(entry, "needed_by");
     rule.roots = texts(entry, "roots");
     each_table(entry, "step", [&](const toml::table& step) {

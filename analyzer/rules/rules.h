@@ -49,6 +49,7 @@ struct ImportStep {
 struct ImportRule {
   std::string module;
   std::string package;
+  bool statement = true;  ///< an import statement does it; else code of the package that needs it
   std::vector<std::string> needed_by;  ///< a root that needs one of these sonames imports it first
   std::vector<std::string> roots;      ///< so do roots of these paths; '*' in a part
   std::vector<ImportStep> steps;

@@ -26,6 +26,11 @@ struct ReportInput {
   std::optional<StubOrigin> origin;
 };
 
+struct ReportOpen {
+  std::string path;
+  bool global = false;  ///< RTLD_GLOBAL
+};
+
 struct ReportRoot {
   std::string path;     ///< installed path
   std::string name;     ///< short name for people: "sm90/common_ops"
@@ -36,10 +41,10 @@ struct ReportRoot {
   std::string alternatives;                ///< name of the group it is an alternative of, or empty
   bool excused = false;                    ///< fails, but another alternative of its group does not
   std::vector<std::string> imports_first;  ///< "torch"
-  std::vector<std::string> opens_first;    ///< installed paths opened after those imports, in order
-  std::string opener;  ///< "pkg/ops.py:12", the Python source that opens it, or empty
-  std::size_t bound = 0;                   ///< imports bound to files of the inputs
-  std::size_t assumed = 0;                 ///< imports bound to assumed libraries
+  std::vector<ReportOpen> opens_first;     ///< installed paths opened after those imports, in order
+  std::string opener;       ///< "pkg/ops.py:12", the Python source that opens it, or empty
+  std::size_t bound = 0;    ///< imports bound to files of the inputs
+  std::size_t assumed = 0;  ///< imports bound to assumed libraries
   std::size_t undecided = 0;
   std::size_t missing = 0;
   std::vector<std::string> missing_libraries;  ///< sonames, in the order they are asked for

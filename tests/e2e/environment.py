@@ -145,7 +145,8 @@ def test_a_library_opened_from_python_first_serves_the_module():
         "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libprovider.so'))\nfrom . import _C\n")
     code, parsed = support.report("--env", prefix)
     root = root_of(parsed, "consumer/_C.abi3.so")
-    assert root["status"] == "loads" and root["opens_first"] == ["consumer/libprovider.so"], root
+    assert root["status"] == "loads" and root["opens_first"] == [
+        {"path": "consumer/libprovider.so", "global": False}], root
     code, parsed = support.report("--env", prefix, "--alone")
     assert root_of(parsed, "consumer/_C.abi3.so")["status"] == "fails"
 

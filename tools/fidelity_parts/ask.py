@@ -1,6 +1,7 @@
 """Asks the real loader. Run by the environment's own Python: ask.py WORK SECONDS IMPORT[,IMPORT...] < lines
 
-A line is a path, or several with tabs between: those that the package opens before, then the one in question.
+A line is a path, or several with tabs between: those that the package opens before ("global:" stands before one
+that is opened with RTLD_GLOBAL), then the one in question.
 After the imports, each is opened in a forked child with the flags of a Python import. The opening is done by
 Python's own import machinery under a module name that no file defines, so that no other library (ctypes brings
 libffi) comes into the process and no PyInit function runs. Only what an interpreter has before `import site` is
@@ -103,18 +104,22 @@ def missing_symbol(error):
     return None
 
 
+def open_before(before):
+    for each in before:
+        path = each.removeprefix("global:")
+        open_object(path, os.RTLD_NOW | (os.RTLD_GLOBAL if path != each else os.RTLD_LOCAL))
+
+
 def open_after(before, path):
     # What the package opens before may fail: it is the loader's business what follows from that.
-    for each in before:
-        open_object(each)
+    open_before(before)
     return open_object(path)
 
 
 def list_missing(before, path, folder):
     """All missing libraries, then all missing symbols: whatever the loader misses is put there, and it is asked
     again. A load that fails is undone as a whole, so one process serves for all of them."""
-    for each in before:
-        open_object(each)
+    open_before(before)
     stubs = Stubs(folder)
     wrapper = stubs.wrapper(path)
     libraries, symbols, stopped = [], [], None

@@ -31,7 +31,8 @@ def predict(wheelvet, prefix, imports, library_path):
         rows[str(path)] = {
             "status": root["status"],
             "imports": root["imports_first"],
-            "opens": [str(site_packages(prefix) / each) for each in root["opens_first"]],
+            "opens": [("global:" if each["global"] else "") + str(site_packages(prefix) / each["path"])
+                      for each in root["opens_first"]],
             "libraries": root["missing_libraries"],
             "symbols": root["missing_symbols"],
             "versions": root["missing_versions"],
