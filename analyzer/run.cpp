@@ -75,9 +75,7 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
 std::set<std::string> known_packages(const Rules& rules) {
   std::set<std::string> folders;
   for (const ImportRule& rule : rules.imports) {
-    for (const ImportStep& step : rule.steps) {
-      if (!step.open.empty()) folders.insert(step.open.substr(0, step.open.find('/')));
-    }
+    folders.insert(rule.module.substr(0, rule.module.find('.')));
   }
   return folders;
 }

@@ -198,7 +198,8 @@ void narrow_suffix(const Labelled& package, FindingSet& found) {
     // Where the interpreter of this run is another one, PY-001 says it.
     if (interpreters.contains("") || !interpreters.contains(package.run.scene.python)) continue;
     std::string list = fmt::format("{}", fmt::join(interpreters, ", "));
-    // A build for each release known is a choice; one for a single release was forgotten to be told.
+    // A build for each release known is a choice; one for a single release was forgotten to be
+    // told.
     Finding& finding = found.at(package.owner + list, "PY-002",
                                 interpreters.size() > 1 ? Severity::note : Severity::warning);
     finding.title = fmt::format("{} has modules for CPython {} only, and its tag is for more",
@@ -286,7 +287,7 @@ void cuda_labels(const Labelled& package, FindingSet& found) {
     for (const std::string& name : file->facts->elf.needed) {
       std::string release = cuda_of_needed(name);
       if (!release.empty())
-        add_once(needed[release], fmt::format("{} needs {}", file->facts->path, name));
+        add_few(needed[release], fmt::format("{} needs {}", file->facts->path, name));
     }
   }
   bool kept = std::any_of(labels.begin(), labels.end(),

@@ -154,7 +154,7 @@ void check_requirements(const Wheel& wheel, FindingSet& found) {
     if (!fault) continue;
     Finding& finding =
         add(found, wheel, "META-010", Severity::error, "a requirement that cannot be read");
-    add_once(finding.evidence, fmt::format("{}: {}", requirement, fault));
+    add_few(finding.evidence, fmt::format("{}: {}", requirement, fault));
     finding.cause = "pip 24.1 and newer refuse to install it";
     finding.fix = "build the wheel again with requirements of PEP 508";
   }
@@ -228,7 +228,7 @@ void check_entry_points(const Wheel& wheel, FindingSet& found) {
     if (!script || callable) continue;
     Finding& finding = add(found, wheel, "META-011", Severity::error,
                            "a script in entry_points.txt that names no function");
-    add_once(finding.evidence, fmt::format("{} = {}", point.name, point.target));
+    add_few(finding.evidence, fmt::format("{} = {}", point.name, point.target));
     refused(finding);
     finding.fix = "build the wheel again with name = module:function";
   }

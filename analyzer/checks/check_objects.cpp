@@ -67,7 +67,7 @@ void check_folder(const SceneFile& file, const std::string& owner, std::string_v
     finding.cause = open ? "every user of a host may put a library there, which is then loaded"
                          : "if the host has such a folder, its libraries are taken first";
     finding.fix = "build with an RPATH of $ORIGIN only";
-    add_once(finding.evidence, line);
+    add_few(finding.evidence, line);
     return;
   }
   bool from_origin = folder.starts_with("$ORIGIN") || folder.starts_with("${ORIGIN}");
@@ -76,7 +76,7 @@ void check_folder(const SceneFile& file, const std::string& owner, std::string_v
     finding.title = fmt::format("{} looks for libraries relative to the current folder", owner);
     finding.cause = "what is loaded depends on where the program was started";
     finding.fix = "build with an RPATH of $ORIGIN only";
-    add_once(finding.evidence, line);
+    add_few(finding.evidence, line);
     return;
   }
   std::string_view rest = folder.substr(folder.find("ORIGIN") + 6);
@@ -88,7 +88,7 @@ void check_folder(const SceneFile& file, const std::string& owner, std::string_v
   finding.title = fmt::format("{} looks for libraries outside site-packages", owner);
   finding.cause = "a conda prefix or a system has libraries there that no wheel brought";
   finding.fix = "none, where the package supports such installations";
-  add_once(finding.evidence, line);
+  add_few(finding.evidence, line);
 }
 
 void search_paths(const SceneFile& file, const std::string& owner, FindingSet& found) {

@@ -78,7 +78,7 @@ void check_name(const SceneFile& file, std::string_view name, const std::string&
       added.empty() ? "not in the stable ABI" : fmt::format("in the stable ABI from {} on", added);
   std::string gone = fails ? fmt::format("; not exported by {}", fmt::join(lacking, ", "))
                            : "; every release known exports it";
-  add_once(finding.evidence, fmt::format("{}: {}{}", name, where, gone));
+  add_few(finding.evidence, fmt::format("{}: {}{}", name, where, gone));
   add_once(finding.objects, file.facts->path);
   finding.cause = fails ? "the tag admits interpreters that do not export these names"
                         : "nothing promises that the next release still exports these names";

@@ -50,6 +50,9 @@ class FindingSet {
 /// Adds a text once, keeping the order of arrival.
 void add_once(std::vector<std::string>& list, const std::string& text);
 
+/// The same for evidence of which a hostile file may hold any number: the first hundred are kept.
+void add_few(std::vector<std::string>& list, const std::string& text);
+
 std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>& roots);

@@ -72,6 +72,11 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
 }
 
+void add_few(std::vector<std::string>& list, const std::string& text) {
+  constexpr std::size_t most = 100;
+  if (list.size() < most) add_once(list, text);
+}
+
 std::vector<RootView> view_roots(const Run& run) {
   std::vector<RootView> views;
   for (const LinkedRoot& root : run.links.roots) {

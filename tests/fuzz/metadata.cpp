@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "facts/metadata.h"
+#include "facts/python_version.h"
+#include "facts/record.h"
 #include "link/scene.h"
 #include "link/search_path.h"
 #include "report/printable.h"
@@ -18,6 +20,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   add_metadata(text, package);
   add_wheel_file(text, package);
   add_record(text, package);
+  Input input;
+  input.members.resize(2);
+  input.members[0].name = "a";
+  input.members[1].name = text.substr(0, size / 2);
+  check_record(text, "a-1.dist-info/RECORD", input);
+  read_entry_points(text);
+  normalised_version(text);
+  admits_python(text, "3.12");
+  requirement_fault(text);
+  bundled_from(text, "a");
   // A file name is at most 255 bytes long; tag sets multiply.
   if (size <= 255) read_wheel_name(text);
   read_requirement(text);
