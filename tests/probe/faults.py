@@ -35,7 +35,9 @@ def command(*arguments, env=True, limit=LIMIT, driver=FAKES / "driver/libcuda.so
 def environment(folder, mark, settings):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV"))}
-    return {**kept, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
+    # In a build with AddressSanitizer too, a crash is to end by its signal.
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_abort=0"
+    return {**kept, "ASAN_OPTIONS": sanitizer, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
 
 
 def left_running(mark):
@@ -318,7 +320,21 @@ def test_text_escapes_what_a_driver_says():
 def test_wrong_usage_is_2_and_an_unwritable_report_is_3():
     assert subprocess.run([PROBE, "--steps", "nonsense"], capture_output=True).returncode == 2
     assert subprocess.run([PROBE, "--sizes", "3"], capture_output=True).returncode == 2
+    assert subprocess.run([PROBE, "--env", "/nonexistent"], capture_output=True).returncode == 2
     assert subprocess.run(command("-o", "/nonexistent/report"), capture_output=True).returncode == 3
+
+
+def test_wheelvet_probe_is_the_program_beside_it():
+    wheelvet = os.environ["WHEELVET"]
+    beside = subprocess.run([wheelvet, "probe", "--driver", "/nonexistent", "-q"], capture_output=True, text=True)
+    assert beside.returncode == 3 and beside.stdout.startswith("NOT RUN"), beside
+    assert subprocess.run([wheelvet, "probe", "--steps", "nonsense"], capture_output=True).returncode == 2
+    with tempfile.TemporaryDirectory() as folder:
+        alone = pathlib.Path(folder) / "wheelvet"
+        alone.write_bytes(pathlib.Path(wheelvet).read_bytes())
+        alone.chmod(0o755)
+        done = subprocess.run([alone, "probe"], capture_output=True, text=True)
+    assert done.returncode == 3 and f"{folder}/wheelvet-probe" in done.stderr, done
 
 
 def test_a_step_is_started_by_the_probe_alone():
@@ -382,6 +398,5 @@ def test_children_that_are_not_the_probes_are_left_alone():
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("WHEELVET", PROBE)
     from support import main
     main(globals())
