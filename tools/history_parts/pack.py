@@ -1,0 +1,2 @@
+class PackError(Exception):
+    pass
