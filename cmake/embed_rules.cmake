@@ -1,10 +1,10 @@
-# embed_rules(<library> <folder>): every *.toml, *.txt and *.json below the folder becomes part of the library,
+# embed_rules(<library> <folder>): every *.toml, *.txt, *.json and *.bin below the folder becomes part of the library,
 # byte for byte. The code sees "embedded_rules.h", generated here; a name is relative to the folder, as in
 # "exports/python.txt", and the table is sorted by name. A file that changes, comes or goes is a rebuild of the
 # table alone.
 function(embed_rules library folder)
   file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${folder}
-    ${folder}/*.toml ${folder}/*.txt ${folder}/*.json)
+    ${folder}/*.toml ${folder}/*.txt ${folder}/*.json ${folder}/*.bin)
   list(SORT names)
 
   set(blobs "")

@@ -66,9 +66,9 @@ class Web:
         proxy = settings.get("proxy")
         self.proxies = {"http": proxy, "https": proxy} if proxy else None
 
-    def open(self, url, accept="*/*"):
+    def open(self, url, accept="*/*", headers=None):
         parts = urllib.parse.urlsplit(url)
-        headers = {"Accept": accept, "User-Agent": "wheelvet-setup"}
+        headers = {"Accept": accept, "User-Agent": "wheelvet-setup", **(headers or {})}
         host = parts.hostname or ""
         user, password = parts.username, parts.password
         if user is None and host:

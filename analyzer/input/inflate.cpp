@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "input/archive.h"
+#include "input/inflate.h"
 
 namespace wheelvet {
 namespace {
@@ -116,6 +117,30 @@ StreamResult stream_member(const RandomFile& file, const Member& member,
   if (member.method == 8) return stream_deflated(file, member, sink);
   throw Unreadable("compression method", member.header_offset,
                    fmt::format("{} is neither stored nor deflate", member.method));
+}
+
+std::vector<std::uint8_t> inflate_bytes(Bytes packed, std::uint32_t size, std::uint32_t crc,
+                                        std::string_view field, std::uint64_t offset) {
+  constexpr std::uint64_t best_ratio = 1032;  // zlib's technical note
+  if (size > packed.size() * best_ratio) {
+    throw Unreadable(field, offset, "says to be larger than deflate can make it");
+  }
+  std::vector<std::uint8_t> out(size);
+  inflate_state& state = workspace().state;
+  isal_inflate_init(&state);
+  state.next_in = const_cast<std::uint8_t*>(packed.data());
+  state.avail_in = static_cast<std::uint32_t>(packed.size());
+  state.next_out = out.data();
+  state.avail_out = size;
+  int code = isal_inflate_stateless(&state);
+  if (code < 0) throw Unreadable(field, offset, decode_error(code));
+  if (code != ISAL_DECOMP_OK || state.avail_out != 0 || state.avail_in != 0) {
+    throw Unreadable(field, offset, "is not as long as it says");
+  }
+  if (crc32_gzip_refl(0, out.data(), out.size()) != crc) {
+    throw Unreadable(field, offset, "has another CRC-32");
+  }
+  return out;
 }
 
 }  // namespace wheelvet

@@ -33,3 +33,14 @@ for force in (False, True):
         archive.writestr(zipfile.ZipInfo("c"), b"stored")
     put("archive", f"zip64_{force}.whl", buffer.getvalue())
 put("stub_note", "one_segment", struct.pack("<IIQ", 1, 1, 1000) + bytes(56) + b"\1\2\0")
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+from history_parts import pack  # noqa: E402
+
+library = {"machine": "x86_64", "soname": "libc10.so", "needed": ["libc.so.6"], "rpath": ["$ORIGIN"], "runpath": [],
+           "versions": {"libc.so.6": ["GLIBC_2.17"]}, "size": 1000, "exports": 3,
+           "names": ["_ZN3c104cuda9SetDeviceEi", "_ZN3c104cuda9GetDeviceEPi", "torch_x"]}
+build = {"version": "2.1.0", "label": "2.1.0+cu121", "wheel": "torch-2.1.0-cp311-cp311-manylinux1_x86_64.whl",
+         "cuda": "12.1", "requires_python": ">=3.8", "requires": ["sympy"], "libraries": {"torch/lib/libc10.so": library}}
+put("history", "one_build", b"\0" + pack.table([build]))
+put("history", "names", b"\1" + struct.pack("<HH", 3, 7) + b"\1\0\1" + b"\0\3\2\1" + b"\0\0\0" + b"abcd")
