@@ -59,6 +59,7 @@ std::vector<Finding> check_versions(const Run& run, const std::vector<RootView>&
 std::vector<Finding> check_archives(const Run& run);
 std::vector<Finding> check_files(const Run& run);
 std::vector<Finding> check_floors(const Run& run);
+std::vector<Finding> check_installation(const Run& run);
 std::vector<Finding> check_dlopens(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_ownership(const Run& run, const std::vector<RootView>& roots);
 std::vector<Finding> check_metadata(const Run& run);

@@ -201,6 +201,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
     return input.target && input.location.empty();
   });
   if (to_install) {
+    add(check_installation(run));
     add(check_labels(run));
     add(check_stable_abi(run));
     add(check_objects(run));

@@ -124,6 +124,28 @@ def test_an_installation_that_breaks_nothing_says_nothing_of_the_others():
     assert not [root for root in parsed["roots"] if root["path"].startswith("consumer/")]
 
 
+def test_a_wheel_that_pip_refuses_here_is_told_and_pip_agrees():
+    minor = sys.version_info.minor
+    wheel = provider_wheel("3.0", PROVIDER)
+    pip = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    arch = os.uname().machine
+    for tag, taken in ((f"cp3{minor}-cp3{minor}-linux_{arch}", True), (f"cp3{minor + 1}-cp3{minor + 1}-linux_{arch}", False),
+                       (f"cp3{minor}-abi3-manylinux_2_5_{arch}", True), (f"cp3{minor + 1}-abi3-manylinux_2_5_{arch}", False),
+                       ("cp38-abi3-manylinux2014_" + arch, True), ("py3-none-manylinux_2_99_" + arch, False),
+                       (f"cp3{minor}-cp3{minor}t-linux_{arch}", False), ("py3-none-linux_armv7l", False),
+                       (f"py3{minor + 1}-none-any", False), ("py2.py3-none-any", True),
+                       ("py3-none-musllinux_1_1_" + arch, False)):
+        path = wheel.with_name(f"provider-3.0-{tag}.whl")
+        shutil.copy(wheel, path)
+        _, parsed = support.report(path, "--env", PREFIX)
+        refused = [each for each in parsed["findings"] if each["id"] == "TAG-008"]
+        assert bool(refused) != taken, (tag, refused)
+        if pip:
+            done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--dry-run", "--target",
+                                   ROOT / "target", path], capture_output=True, text=True)
+            assert ("not a supported wheel" in done.stderr) != taken, (tag, done.stderr)
+
+
 def test_LD_LIBRARY_PATH_counts_as_it_does_for_the_loader():
     prefix, site = make_environment("path")
     build(site / "consumer/_C.abi3.so", CONSUMER, site / "provider/lib/libprovider.so")  # no RPATH
