@@ -157,6 +157,9 @@ Machine find_machine(const std::string& root) {
   machine.given = true;
   machine.root = root;
   while (machine.root.ends_with('/')) machine.root.pop_back();
+  if (!machine.root.empty() && !is_folder("", machine.root)) {
+    throw WrongUsage(root + ": no such folder");
+  }
   std::uint16_t elf_machine = own_machine;
   std::vector<std::string> levels;
   if (machine.root.empty()) {
