@@ -125,3 +125,15 @@ add_elf_fixture(small/libsmall.so SONAME libsmall.so.1 RUNPATH "$ORIGIN/lib:$ORI
   CODE "int one(void); int two(void); extern int data; __thread int tls = 3; extern __thread int other_tls; __attribute__((weak)) int maybe(void); int *p = &data; int a(void){return one() + data + tls;} int b(void){return two() + other_tls + (maybe ? maybe() : 0);} int c; int d(void){return c;}"
   VERSION_SCRIPT "S1 { global: a; b; tls; local: *; }; S2 { global: c; d; p; } S1;" FLAGS -Wl,--hash-style=both -Wl,--build-id=sha1)
 add_elf_fixture(stand_alone/libimports_only.so CODE "int absent_a(void); int absent_b(void); static void start(void){absent_a(); absent_b();} __attribute__((section(\".init_array\"), used)) static void (*const init)(void) = start;")
+
+# ".." leads out of a folder that is there.
+foreach(name IN ITEMS there missing)
+  add_elf_fixture(scenes/parent_of_${name}/lib/libleaf.so SONAME libleaf.so CODE "int leaf(void){return 1;}")
+  add_elf_fixture(scenes/parent_of_${name}/libroot.so SONAME libroot.so RPATH "$ORIGIN/${name}/../lib"
+    NEEDED scenes/parent_of_${name}/lib/libleaf.so CODE "int leaf(void); int root(void){return leaf();}")
+endforeach()
+add_elf_fixture(scenes/parent_of_there/there/libother.so SONAME libother.so CODE "int other;")
+
+# A library that the machine has to bring.
+add_elf_fixture(scenes/soname_needed/libroot.so SONAME libroot.so NEEDED link_time/libleaf.so
+  CODE "int leaf(void); int root(void){return leaf();}")

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "link/demangle.h"
 #include "link/process.h"
@@ -140,33 +141,44 @@ Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted)
 class Binder {
  public:
   Binder(LinkContext& context, Link& link, bool keep_bound)
-      : context_(context), scene_(*context.scene), link_(link), keep_bound_(keep_bound) {}
+      : context_(context), scene_(*context.scene), link_(link), keep_bound_(keep_bound) {
+    bool fresh = link.static_tls.alignment == 0;
+    if (fresh) link.static_tls = start_static_tls(scene_, link.plan);
+  }
 
   void bind_object(std::size_t index, const Load& load) {
     const PlannedObject& object = link_.plan.objects[index];
     const ElfFacts* elf = elf_of(scene_, object);
     if (!elf) return;
     bool program = object.found == Found::interpreter;
-    bool opened = load.root == index && !program;
     if (!program) {
-      std::string reason = refusal_of(scene_, *elf, opened);
-      if (!reason.empty()) link_.refusals.push_back({index, std::move(reason)});
+      std::string reason = refusal_of(scene_, *elf, !is_start(link_.plan, load));
+      if (!reason.empty()) refuse(index, std::move(reason));
     }
     check_versions(index, *elf);
+    bool now = (elf->flags & DF_BIND_NOW) != 0 || (elf->flags_1 & DF_1_NOW) != 0;
+    lazy_ = load.lazy && !now;
     own_scope_.clear();
     if (keep_bound_ && elf->symbolic && !program) own_scope_ = {index};
     const VersionNames& versions = context_.versions_of(object.file);
     const SymbolTable& table = elf->symbols;
+    // Symbol 0 stands for the object's own variables.
+    if (table.count > 0 && (table.relocations[0] & used_by_static_tls)) take_tls(index, index);
     for (std::size_t i = 1; i < table.count; ++i) {
       if (table.relocations[i] == used_by_none) continue;
+      bool own_tls = !table.undefined(i) && (table.relocations[i] & used_by_static_tls) != 0;
       // A name that the object defines itself is there; which definition wins matters to those who
       // keep all bindings.
-      if (!keep_bound_ && !table.undefined(i)) continue;
-      Symbol symbol = table.at(i);
+      bool judged = keep_bound_ || table.undefined(i);
+      Symbol symbol = judged ? table.at(i) : Symbol();
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
-      bool looked_up = symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
+      bool looked_up = judged && symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
                        symbol.visibility != STV_INTERNAL;
-      if (looked_up) bind_symbol(index, load, symbol, i, versions);
+      if (looked_up) {
+        bind_symbol(index, load, symbol, i, versions);
+      } else if (own_tls) {
+        take_tls(index, index);
+      }
     }
   }
 
@@ -183,9 +195,12 @@ class Binder {
       if (binding.outcome == Outcome::bound && symbol.visibility == STV_PROTECTED) {
         binding.provider = protected_provider(load, reference, wanted, binding);
       }
-      if (binding.outcome > Outcome::assumed && symbol.binding == STB_WEAK) {
+      bool may_stay = symbol.binding == STB_WEAK || (lazy_ && symbol.relocations == used_by_plt);
+      if (binding.outcome > Outcome::assumed && may_stay) {
         binding.outcome = Outcome::weak;
       }
+      bool static_tls = (symbol.relocations & used_by_static_tls) != 0;
+      if (static_tls && binding.outcome == Outcome::bound) take_tls(index, binding.provider);
       if (last != none && last == binding.provider) continue;
       last = binding.provider;
       keep(std::move(binding), wanted);
@@ -215,9 +230,14 @@ class Binder {
     const PlannedObject& object = link_.plan.objects[candidate];
     if (const ElfFacts* elf = elf_of(scene_, object)) {
       if (wanted.copy && object.found == Found::interpreter) return false;
+      const VersionNames& versions = context_.versions_of(object.file);
       std::optional<std::size_t> found =
-          find_definition(*elf, context_.versions_of(object.file), wanted.name, wanted.version);
+          find_definition(*elf, versions, wanted.name, wanted.version);
       if (!found) return false;
+      bool versioned = versions.any() && !elf->symbols.versions.empty();
+      if (wanted.version && !versioned) {
+        check_unversioned(object, *elf, *wanted.version, binding.object);
+      }
       binding.outcome = Outcome::bound;
       binding.provider = candidate;
       if (keep_bound_ && elf->symbols.at(*found).binding == STB_GNU_UNIQUE) {
@@ -236,6 +256,34 @@ class Binder {
     }
     if (maybe == none) maybe = candidate;
     return false;
+  }
+
+  // Up to glibc 2.40 the process is ended when the very file that a version is wanted of has no
+  // versions at all (assertion in elf/dl-lookup.c, check_match).
+  void check_unversioned(const PlannedObject& object, const ElfFacts& elf,
+                         const WantedVersion& version, std::size_t importer) {
+    const std::string& glibc = scene_.machine->glibc;
+    if (version.file.empty() || glibc.empty() || compare_versions(glibc, "2.41") >= 0) return;
+    bool named = elf.soname == version.file || std::find(object.names.begin(), object.names.end(),
+                                                         version.file) != object.names.end();
+    if (!named) return;
+    refuse(importer,
+           "Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion "
+           "`version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!");
+  }
+
+  // A reference from `importer` wants the variables of `provider` in static TLS.
+  void take_tls(std::size_t importer, std::size_t provider) {
+    if (take_static_tls(scene_, link_.plan, link_.static_tls, provider)) return;
+    bool fresh = link_.plan.objects[provider].load == link_.plan.objects[importer].load;
+    refuse(fresh ? provider : importer, "cannot allocate memory in static TLS block");
+  }
+
+  void refuse(std::size_t object, std::string reason) {
+    bool known = std::any_of(
+        link_.refusals.begin(), link_.refusals.end(),
+        [&](const Refusal& each) { return each.object == object && each.reason == reason; });
+    if (!known) link_.refusals.push_back({object, std::move(reason)});
   }
 
   // One definition of a STB_GNU_UNIQUE name serves the whole process: the first that a lookup came
@@ -304,6 +352,7 @@ class Binder {
   const Scene& scene_;
   Link& link_;
   bool keep_bound_;
+  bool lazy_ = false;                   // of the object that is bound
   std::vector<std::size_t> own_scope_;  // DT_SYMBOLIC: the object itself before all others
 };
 
@@ -314,12 +363,52 @@ LinkContext::LinkContext(const Scene& of) : scene(&of) {
   for (const SceneFile& file : of.files) versions.emplace_back(file.facts->elf);
 }
 
+namespace {
+
+// Needs before those that need them, along the scope from its end: the order in which the loader
+// relocates (glibc elf/dl-sort-maps.c, its order reversed). It decides which of several definitions
+// of a STB_GNU_UNIQUE name comes first.
+class RelocationOrder {
+ public:
+  explicit RelocationOrder(const LoadPlan& plan) : plan_(plan), seen_(plan.objects.size()) {}
+
+  std::vector<std::size_t> of(const Load& load) {
+    if (load.root != none) seen_[load.root] = true;  // the last in any case
+    for (std::size_t i = load.scope.size(); i-- > 0;) visit(load.scope[i]);
+    if (load.root != none) order_.push_back(load.root);
+    return std::move(order_);
+  }
+
+ private:
+  void visit(std::size_t object) {
+    if (seen_[object]) return;
+    seen_[object] = true;
+    for (std::size_t needed : plan_.objects[object].needed) visit(needed);
+    order_.push_back(object);
+  }
+
+  const LoadPlan& plan_;
+  std::vector<bool> seen_;
+  std::vector<std::size_t> order_;
+};
+
+std::vector<std::size_t> every_object(const LoadPlan& plan) {
+  std::vector<std::size_t> out(plan.objects.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+}  // namespace
+
 void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound) {
   Binder binder(context, link, keep_bound);
-  for (std::size_t load = first_load; load < link.plan.loads.size(); ++load) {
-    for (std::size_t i = 0; i < link.plan.objects.size(); ++i) {
-      if (link.plan.objects[i].file != none && link.plan.objects[i].load == load) {
-        binder.bind_object(i, link.plan.loads[load]);
+  const LoadPlan& plan = link.plan;
+  for (std::size_t load = first_load; load < plan.loads.size(); ++load) {
+    std::vector<std::size_t> order =
+        keep_bound ? RelocationOrder(plan).of(plan.loads[load]) : every_object(plan);
+    for (std::size_t i : order) {
+      if (plan.objects[i].file != none && plan.objects[i].load == load) {
+        binder.bind_object(i, plan.loads[load]);
       }
     }
   }

@@ -35,6 +35,8 @@ struct Search {
     if (auto file = scene.by_path.find(key); file != scene.by_path.end()) {
       if (!passed_over(*scene.files[file->second].facts)) return Hit{file->second, none, how, key};
     }
+    // A folder of that name can be opened and not be read, which ends the search.
+    if (scene.folders.contains(key)) return Hit{none, none, Found::absent, key};
     if (auto assumed = scene.assumed_paths.find(key); assumed != scene.assumed_paths.end()) {
       return Hit{none, assumed->second, how, key};
     }
@@ -45,7 +47,7 @@ struct Search {
   std::optional<Hit> try_folder(const std::string& folder, Found how) {
     std::string shown = place(scene, folder);
     looked_in.push_back(shown.empty() || shown == "." ? "site-packages" : shown);
-    for (const std::string& capability : scene.machine->capabilities) {
+    for (const std::string& capability : plan.capabilities) {
       std::string path = join_path(folder, fmt::format("{}/{}", capability, name));
       if (auto hit = try_path(path, how)) return hit;
     }
@@ -260,10 +262,13 @@ void close_over(const Scene& scene, LoadPlan& plan, std::size_t load_index,
       if (!contains(scope, needed)) scope.push_back(needed);
     }
     if (!elf || (elf->filters.empty() && elf->auxiliaries.empty())) continue;
-    std::size_t first =
-        at;  // what is put before its owner is closed over next, then the owner again
+    // What is put before its owner is closed over next.
+    std::size_t first = at;
     for (std::size_t filtee : filtees(scene, plan, index, *elf)) {
-      if (contains(scope, filtee)) continue;
+      auto known = std::find(scope.begin(), scope.end(), filtee);
+      if (known != scope.end() && known - scope.begin() <= static_cast<std::ptrdiff_t>(at))
+        continue;
+      if (known != scope.end()) scope.erase(known);
       scope.insert(scope.begin() + static_cast<std::ptrdiff_t>(at++), filtee);
     }
     if (at != first) at = first - 1;
@@ -307,6 +312,11 @@ std::size_t first_match(const Scene& scene, std::string_view pattern) {
     if (file != none) return file;
   }
   return none;
+}
+
+bool is_start(const LoadPlan& plan, const Load& load) {
+  const PlannedObject& program = plan.objects.front();
+  return load.root == 0 && program.found == Found::interpreter && program.file != none;
 }
 
 const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object) {
@@ -355,10 +365,25 @@ void assume_interpreter(const Scene& scene, LoadPlan& plan) {
   }
 }
 
+// The subfolders tried first of which this stage has any: few machines fill one of them.
+std::vector<std::string> used_capabilities(const Scene& scene) {
+  std::vector<std::string> out;
+  for (const std::string& capability : scene.machine->capabilities) {
+    std::string inside = "/" + capability;
+    bool used = std::any_of(scene.by_path.begin(), scene.by_path.end(), [&](const auto& file) {
+      std::string_view path = file.first;
+      return path.substr(0, path.find_last_of('/')).ends_with(inside);
+    });
+    if (used) out.push_back(capability);
+  }
+  return out;
+}
+
 // The machine's own interpreter, what is preloaded, and what they need.
 void start_interpreter(const Scene& scene, LoadPlan& plan) {
   const FileFacts& file = *scene.files[scene.interpreter].facts;
   add_load(plan, file.path, true, "start");
+  plan.loads[0].lazy = true;
   PlannedObject interpreter;
   interpreter.file = scene.interpreter;
   interpreter.name = file.path;
@@ -386,6 +411,7 @@ void start_interpreter(const Scene& scene, LoadPlan& plan) {
 LoadPlan start_process(const Scene& scene, std::uint16_t machine) {
   LoadPlan plan;
   plan.machine = machine;
+  plan.capabilities = used_capabilities(scene);
   PlannedObject interpreter;
   interpreter.file = scene.interpreter;
   const ElfFacts* elf = elf_of(scene, interpreter);

@@ -59,8 +59,19 @@ bool load_failed(const Scene& scene, const Link& link, std::size_t load);
 Found found_by(const Scene& scene, const LoadPlan& plan, std::size_t caller,
                const std::string& name);
 
+/// True for the load that stands for the start of a known program, which is no dlopen.
+bool is_start(const LoadPlan& plan, const Load& load);
+
+/// What is free in the static TLS block of a process that has started: exactly, or the most that it
+/// can be where that is not known.
+StaticTls start_static_tls(const Scene& scene, const LoadPlan& plan);
+
+/// Puts the variables of an object into the static TLS block, if they are not there yet; false when
+/// they do not fit.
+bool take_static_tls(const Scene& scene, const LoadPlan& plan, StaticTls& tls, std::size_t object);
+
 /// Why the loader refuses an object that it found, in its own words; empty when it takes it.
-/// `opened`: by dlopen itself, not as a need of something.
+/// `opened`: with a dlopen, by its name or as a need; not at the start of the process.
 std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened);
 
 /// The facts of a planned object; null for assumed and absent ones.

@@ -38,6 +38,7 @@ std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened) {
   if (elf.abi_version != 0 && !(gnu && elf.abi_version < newest_abi_version)) {
     return "ELF file ABI version invalid";
   }
+  if (elf.type != ET_DYN && elf.type != ET_EXEC) return "only ET_DYN and ET_EXEC can be loaded";
   if (elf.type == ET_EXEC) return "cannot dynamically load executable";
   if (elf.flags_1 & DF_1_PIE) return "cannot dynamically load position-independent executable";
   if (opened && (elf.flags_1 & DF_1_NOOPEN)) return "shared object cannot be dlopen()ed";
@@ -47,7 +48,7 @@ std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened) {
   if (packed_without_version(elf) && compare_versions(glibc, "2.36") >= 0) {
     return "DT_RELR without GLIBC_ABI_DT_RELR dependency";
   }
-  if (wants_executable_stack(elf) && compare_versions(glibc, "2.41") >= 0) {
+  if (opened && wants_executable_stack(elf) && compare_versions(glibc, "2.41") >= 0) {
     return "cannot enable executable stack as shared object requires: Invalid argument";
   }
   return {};

@@ -7,6 +7,7 @@
 
 #include "machine/ld_cache.h"
 #include "machine/tree.h"
+#include "rules/rules.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -70,14 +71,59 @@ void split_paths(std::string_view text, std::string_view separators,
   }
 }
 
-// glibc-hwcaps subfolders, best first (glibc elf/dl-hwcaps_subdirs.c, sysdeps/x86_64): from 2.33.
-std::vector<std::string> own_capabilities() {
+// The levels that this processor has, best first (glibc sysdeps/x86_64/dl-hwcaps_subdirs.c).
+std::vector<std::string> own_levels() {
   std::vector<std::string> out;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("x86-64-v4")) out.emplace_back("x86-64-v4");
   if (__builtin_cpu_supports("x86-64-v3")) out.emplace_back("x86-64-v3");
   if (__builtin_cpu_supports("x86-64-v2")) out.emplace_back("x86-64-v2");
 #endif
+  return out;
+}
+
+// What glibc calls this processor: AT_PLATFORM of the kernel, except for newer ones of Intel's
+// (glibc sysdeps/x86/cpu-features.c).
+std::string own_platform() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel") && __builtin_cpu_supports("x86-64-v3")) return "haswell";
+#endif
+  auto platform = reinterpret_cast<const char*>(::getauxval(AT_PLATFORM));
+  return platform ? platform : "";
+}
+
+// Subfolders that releases up to 2.36 try besides: every subset of these words, in this order,
+// "tls" the weightiest of them; the empty one is the folder itself (glibc elf/dl-hwcaps.c,
+// _dl_important_hwcaps).
+std::vector<std::string> old_subfolders(const std::string& platform) {
+  std::vector<std::string> words = {"tls", platform};
+#if defined(__x86_64__)
+  if (platform == "haswell" && __builtin_cpu_supports("x86-64-v4")) words.emplace_back("avx512_1");
+#endif
+  if (platform != "aarch64") words.emplace_back("x86_64");
+  std::vector<std::string> out;
+  for (unsigned subset = (1u << words.size()) - 1; subset > 0; --subset) {
+    std::string folder;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (!(subset >> (words.size() - 1 - i) & 1)) continue;
+      folder += folder.empty() ? words[i] : "/" + words[i];
+    }
+    out.push_back(folder);
+  }
+  return out;
+}
+
+// Subfolders of every folder that is searched, in their order. Levels came with 2.33.
+std::vector<std::string> subfolders(const Machine& machine,
+                                    const std::vector<std::string>& levels) {
+  std::vector<std::string> out;
+  if (machine.glibc.empty()) return out;
+  if (compare_versions(machine.glibc, "2.33") >= 0) {
+    for (const std::string& level : levels) out.push_back("glibc-hwcaps/" + level);
+  }
+  if (compare_versions(machine.glibc, "2.36") <= 0) {
+    for (std::string& folder : old_subfolders(machine.platform)) out.push_back(std::move(folder));
+  }
   return out;
 }
 
@@ -88,9 +134,7 @@ void read_environment(Machine& machine) {
   if (const char* preload = std::getenv("LD_PRELOAD")) {
     split_paths(preload, ": ", machine.preload);
   }
-  if (auto platform = reinterpret_cast<const char*>(::getauxval(AT_PLATFORM))) {
-    machine.platform = platform;
-  }
+  machine.platform = own_platform();
 }
 
 // Comments run from '#' to the end of the line (glibc elf/rtld.c, do_preload from the file).
@@ -113,11 +157,14 @@ Machine find_machine(const std::string& root) {
   machine.given = true;
   machine.root = root;
   while (machine.root.ends_with('/')) machine.root.pop_back();
+  if (!machine.root.empty() && !is_folder("", machine.root)) {
+    throw WrongUsage(root + ": no such folder");
+  }
   std::uint16_t elf_machine = own_machine;
-  std::vector<std::string> capabilities;
+  std::vector<std::string> levels;
   if (machine.root.empty()) {
     read_environment(machine);
-    capabilities = own_capabilities();
+    levels = own_levels();
   }
   for (const Loader& loader : loaders) {
     std::string text = text_of(machine.root, loader.path, most_bytes);
@@ -133,14 +180,12 @@ Machine find_machine(const std::string& root) {
   try {
     if (!cache.empty()) {
       Bytes bytes(reinterpret_cast<const std::uint8_t*>(cache.data()), cache.size());
-      machine.cache = read_ld_cache(bytes, elf_machine, capabilities);
+      machine.cache = read_ld_cache(bytes, elf_machine, levels);
     }
   } catch (const Unreadable&) {
     machine.cache.clear();  // the loader goes on without a cache that it cannot read
   }
-  for (const std::string& name : capabilities) {
-    machine.capabilities.push_back("glibc-hwcaps/" + name);
-  }
+  machine.capabilities = subfolders(machine, levels);
   read_preload_file(machine);
   return machine;
 }

@@ -38,8 +38,10 @@ std::string_view text_at(Bytes file, std::uint64_t at) {
 }
 
 // Names of the capability folders that entries refer to by number (cache_extension_tag_glibc_hwcaps
-// of the extension directory).
-std::vector<std::string_view> capability_names(Bytes file, std::uint32_t extensions_at) {
+// of the extension directory). The directory and its lists are found from the start of the whole
+// file, strings from the start of the new format in it.
+std::vector<std::string_view> capability_names(Bytes file, Bytes cache,
+                                               std::uint32_t extensions_at) {
   constexpr std::uint32_t extension_magic = 0xeaa42174, hwcaps_tag = 1;
   std::vector<std::string_view> names;
   if (extensions_at == 0) return names;
@@ -49,10 +51,10 @@ std::vector<std::string_view> capability_names(Bytes file, std::uint32_t extensi
   for (std::uint64_t i = 0; i < count; ++i) {
     std::uint64_t at = extensions_at + 8 + i * 16;
     if (load<std::uint32_t>(file, at, field) != hwcaps_tag) continue;
-    auto list = load<std::uint32_t>(file, at + 8, field);
+    std::uint64_t list = load<std::uint32_t>(file, at + 8, field);
     auto size = load<std::uint32_t>(file, at + 12, field);
     for (std::uint64_t k = 0; k + 4 <= size; k += 4) {
-      names.push_back(text_at(file, load<std::uint32_t>(file, list + k, field)));
+      names.push_back(text_at(cache, load<std::uint32_t>(file, list + k, field)));
     }
     break;
   }
@@ -104,19 +106,27 @@ std::unordered_map<std::string, std::string> read_ld_cache(
   if (!fits(sizeof(Header), std::uint64_t{header.count} * sizeof(Entry), cache.size())) {
     throw Unreadable("ld.so.cache count", 20, "is more than the file holds");
   }
-  std::vector<std::string_view> names = capability_names(cache, header.extensions_at);
+  std::vector<std::string_view> names = capability_names(file, cache, header.extensions_at);
   std::unordered_map<std::string, std::string> out;
   std::unordered_map<std::string, std::size_t> ranks;
+  // Names may be the ends of paths, but no two paths lie in each other: what is copied is not much
+  // more than the file.
+  std::uint64_t allowed = 4 * std::uint64_t{cache.size()};
   for (std::uint64_t i = 0; i < header.count; ++i) {
     auto entry = load<Entry>(cache, sizeof(Header) + i * sizeof(Entry), "ld.so.cache entry");
     if (entry.flags != wanted_flags(machine)) continue;
     std::optional<std::size_t> rank = rank_of(entry, names, capabilities);
     if (!rank) continue;
-    std::string name(text_at(cache, entry.key));
+    std::string_view name_text = text_at(cache, entry.key), path = text_at(cache, entry.value);
+    if (name_text.size() + path.size() > allowed) {
+      throw Unreadable("ld.so.cache string", entry.value, "overlaps with too many others");
+    }
+    allowed -= name_text.size() + path.size();
+    std::string name(name_text);
     auto [known, fresh] = ranks.emplace(name, *rank);
     if (!fresh && known->second <= *rank) continue;
     known->second = *rank;
-    out[name] = text_at(cache, entry.value);
+    out[name] = path;
   }
   return out;
 }

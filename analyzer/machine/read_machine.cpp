@@ -49,7 +49,8 @@ class Reader {
 
   void add_path(const std::string& path) {
     if (!outside_inputs(path) || !paths_.insert(path).second) return;
-    if (is_file(machine_.root, path)) fresh_files_.push_back(path);
+    bool there = is_file(machine_.root, path) || is_folder(machine_.root, path);
+    if (there) fresh_files_.push_back(path);
   }
 
   // Until nothing new turns up.

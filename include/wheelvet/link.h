@@ -49,6 +49,7 @@ struct Load {
   std::string what;                ///< path opened
   std::size_t root = none;         ///< index into the plan; none when it does not exist
   bool global = false;             ///< RTLD_GLOBAL
+  bool lazy = false;               ///< RTLD_LAZY: what is only called may stay missing until then
   bool optional = false;           ///< its failure is swallowed by whoever asked
   bool failed = false;             ///< it failed, and what it brought in is gone again
   std::vector<std::size_t> scope;  ///< breadth-first DT_NEEDED closure of the root
@@ -60,7 +61,8 @@ struct LoadPlan {
   std::vector<PlannedObject> objects;
   std::vector<Load> loads;
   std::vector<std::size_t> global_scope;
-  std::uint16_t machine = 62;  ///< EM_* of the process; EM_X86_64
+  std::uint16_t machine = 62;             ///< EM_* of the process; EM_X86_64
+  std::vector<std::string> capabilities;  ///< subfolders of search folders that hold something
 };
 
 /// What became of one import. See the contract: an owner that cannot be told is never "missing".
@@ -89,6 +91,13 @@ struct Refusal {
   std::string reason;  ///< in the loader's words
 };
 
+/// What is left of the block of every thread that modules opened later may lie in, too.
+struct StaticTls {
+  std::uint64_t left = 0;            ///< bytes, none fewer than there are
+  std::uint64_t alignment = 0;       ///< the largest that is served; 0: nothing is known yet
+  std::vector<std::size_t> objects;  ///< of the plan: those that lie in it, or do not fit
+};
+
 /// One root, loaded in its scenario.
 struct Link {
   std::size_t root_file = none;
@@ -98,6 +107,7 @@ struct Link {
   std::size_t assumed = 0;        ///< imports bound to an assumed library
   std::vector<VersionMismatch> mismatches;
   std::vector<Refusal> refusals;
+  StaticTls static_tls;
   /// Which object serves a STB_GNU_UNIQUE name; filled when all bindings are kept.
   std::unordered_map<std::string, std::size_t> unique;
 };

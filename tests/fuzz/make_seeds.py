@@ -44,3 +44,10 @@ build = {"version": "2.1.0", "label": "2.1.0+cu121", "wheel": "torch-2.1.0-cp311
          "cuda": "12.1", "requires_python": ">=3.8", "requires": ["sympy"], "libraries": {"torch/lib/libc10.so": library}}
 put("history", "one_build", b"\0" + pack.table([build]))
 put("history", "names", b"\1" + struct.pack("<HH", 3, 7) + b"\1\0\1" + b"\0\3\2\1" + b"\0\0\0" + b"abcd")
+
+strings = b"libone.so\0/lib/libone.so\0x86-64-v3\0\0"
+cache = (b"glibc-ld.so.cache1.1" + struct.pack("<IIIIIII", 1, len(strings), 2, 72 + len(strings), 0, 0, 0)
+         + struct.pack("<iIIIQ", 0x0303, 72, 82, 0, 1 << 62) + strings
+         + struct.pack("<IIIIIII", 0xeaa42174, 1, 1, 0, 72 + len(strings) + 24, 4, 97))
+put("ld_cache", "new", cache)
+put("ld_cache", "compat", b"ld.so-1.7.0\0" + struct.pack("<I", 0) + cache)

@@ -1,11 +1,12 @@
 // Plays the loader of this machine over the files named on standard input, one a line, and prints
 // for each what it holds and binds as a line of JSON that a script can compare with LD_DEBUG's.
 //
-// dump_plan [--program PATH] [--env PREFIX] [--first PATH]... [--library-path DIR]...
-//           [--preload NAME]... [--glibc RELEASE] [--start]
+// dump_plan [--program PATH] [--env PREFIX] [--first MODE:PATH]... [--library-path DIR]...
+//           [--preload NAME]... [--glibc RELEASE] [--lazy] [--start]
 //
-// --program: the process; --first: opened before each file; --start: the files are programs, which
-// are started. Every file is opened in a process of its own.
+// --program: the process; --first: opened before each file, MODE g for RTLD_GLOBAL or l; --lazy:
+// the files are opened with RTLD_LAZY; --start: they are programs, which are started. Every file is
+// opened in a process of its own.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -28,15 +29,15 @@ namespace {
 struct Options {
   std::string program, environment, glibc;
   std::vector<std::string> first, files, library_path, preload;
-  bool start = false;
+  bool lazy = false, start = false;
 };
 
 Options read_options(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     std::string option = argv[i];
-    if (option == "--start") {
-      options.start = true;
+    if (option == "--start" || option == "--lazy") {
+      (option == "--start" ? options.start : options.lazy) = true;
       continue;
     }
     if (i + 1 == argc) throw WrongUsage(option + ": a value is missing");
@@ -63,7 +64,7 @@ struct Stage {
     machine.interpreter = options.program;
     machine.library_path = options.library_path;
     machine.preload = options.preload;
-    if (!options.glibc.empty()) machine.glibc = options.glibc;
+    if (!options.glibc.empty()) use_release(options.glibc);
     if (!options.environment.empty()) open_environment(options.environment);
     facts = read_facts(inputs, {});
     add_files(options);
@@ -73,6 +74,14 @@ struct Stage {
     facts.inputs.push_back(std::move(own));
     scene = set_scene(inputs, facts, rules, machine, "");
     scene.exact = true;
+  }
+
+  // Another release of glibc on this machine: what it does not look into any more is left out.
+  void use_release(const std::string& release) {
+    machine.glibc = release;
+    if (compare_versions(release, "2.37") < 0) return;
+    std::erase_if(machine.capabilities,
+                  [](const std::string& folder) { return !folder.starts_with("glibc-hwcaps/"); });
   }
 
   void open_environment(const std::string& prefix) {
@@ -92,15 +101,15 @@ struct Stage {
   void add_files(const Options& options) {
     InputFacts out;
     out.input = inputs.size();
-    for (const auto* list : {&options.files, &options.first}) {
-      for (const std::string& path : *list) {
-        bool inside = std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-          return path.starts_with(input.location + "/");
-        });
-        if (inside) continue;
-        out.files.push_back(read_library(path));
-        out.files.back().member = out.files.back().path = path;
-      }
+    std::vector<std::string> paths = options.files;
+    for (const std::string& each : options.first) paths.push_back(each.substr(2));
+    for (const std::string& path : paths) {
+      bool inside = std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+        return path.starts_with(input.location + "/");
+      });
+      if (inside) continue;
+      out.files.push_back(read_library(path));
+      out.files.back().member = out.files.back().path = path;
     }
     inputs.emplace_back().kind = InputKind::machine;
     facts.inputs.push_back(std::move(out));
@@ -165,7 +174,11 @@ Json json_of(const Stage& stage, const Link& link) {
   Json out;
   for (const PlannedObject& object : plan.objects) {
     out["objects"].push_back({stage.path_of(object), text_of(object.found), object.load});
+    if (object.file != none && !elf_of(stage.scene, object)) {
+      out["unreadable"].push_back(stage.path_of(object));
+    }
   }
+  out["load"] = plan.loads.size() - 1;
   out["scope"] = plan.loads.back().scope;
   out["global"] = plan.global_scope;
   out["bindings"] = out["unbound"] = Json::array();
@@ -196,13 +209,14 @@ void open_all(Stage& stage, LinkContext& context, const Options& options) {
   if (before.plan.loads.empty()) throw WrongUsage("the program is not on the stage");
   bind(context, before, 0, true);
   print(options.program, json_of(stage, before));
-  for (const std::string& path : options.first) {
-    open_caught(context, before, stage.file(path), false, "first", true);
+  for (const std::string& each : options.first) {
+    open_caught(context, before, stage.file(each.substr(2)), each.front() == 'g', "first", true);
   }
   before.bindings.clear();
   for (const std::string& path : options.files) {
     Link link = before;
     std::size_t load = open_file(stage.scene, link.plan, stage.file(path), false, "");
+    link.plan.loads[load].lazy = options.lazy;
     bind(context, link, load, true);
     print(path, json_of(stage, link));
   }

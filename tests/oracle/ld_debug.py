@@ -8,7 +8,7 @@ LOADER = "ld-linux-x86-64.so.2"
 # Looked up by ld.so for itself once it has a libc, not for a relocation (glibc elf/dl-minimal.c).
 LOADERS_OWN = {"malloc", "calloc", "realloc", "free"}
 BINDING = re.compile(r"binding file (.*) \[0\] to (.*) \[0\]: (?:normal|protected) symbol `(.*)'(?: \[(.*)\])?$")
-SEARCH_PATH = re.compile(r"\((RPATH|RUNPATH|LD_LIBRARY_PATH|system search path)")
+SEARCH_PATH = re.compile(r"\((RPATH|RUNPATH|LD_LIBRARY_PATH|--library-path|system search path)")
 
 
 class Account:
@@ -42,7 +42,7 @@ def account_of(lines):
             how = "cache"
         elif line.startswith(" search path="):
             found = SEARCH_PATH.search(line)
-            how = found.group(1) if found else how
+            how = found.group(1).replace("--library-path", "LD_LIBRARY_PATH") if found else how
         elif line.startswith("  trying file="):
             tried, tried_how = line[14:], how
         elif line.endswith("[0];  generating link map"):

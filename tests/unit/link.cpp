@@ -117,6 +117,11 @@ TEST_CASE("a RUNPATH between the RPATH's owner and the requester does not break 
   CHECK(it.object("lib/libleaf.so").found == Found::rpath);
 }
 
+TEST_CASE("'..' leads out of a folder that is there and nowhere out of one that is not") {
+  CHECK(Loaded("parent_of_there").object("lib/libleaf.so").found == Found::rpath);
+  CHECK(Loaded("parent_of_missing").object("libleaf.so").found == Found::absent);
+}
+
 TEST_CASE("libraries are mapped breadth first, and the first folder of a path wins") {
   Loaded it("breadth_first");
   CHECK(it.order() == Texts{"libroot.so", "lib/libb1.so", "lib/libb2.so", "lib/libc1.so"});
@@ -387,10 +392,12 @@ TEST_CASE("a module that needs torch's libraries is loaded after import torch") 
   provide("torch/lib/libc10.so", library);
   ElfFacts deps;
   deps.machine = EM_X86_64;
+  deps.type = ET_DYN;
   deps.soname = "libtorch_global_deps.so";
   provide("torch/lib/libtorch_global_deps.so", deps);
   ElfFacts python_module;
   python_module.machine = EM_X86_64;
+  python_module.type = ET_DYN;
   python_module.needed = {"libc10.so"};
   python_module.rpath = "$ORIGIN/lib";
   provide("torch/_C.cpython-312-x86_64-linux-gnu.so", python_module);
