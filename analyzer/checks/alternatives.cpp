@@ -13,14 +13,6 @@ namespace {
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// True for an error all of whose roots are of some kind; an error without roots concerns
-// everything.
-template <class Kind>
-bool error_only_for(const Finding& finding, Kind&& kind) {
-  return finding.severity == Severity::error && !finding.roots.empty() &&
-         std::all_of(finding.roots.begin(), finding.roots.end(), kind);
-}
-
 // At the front of the name of a group that its package does without.
 constexpr std::string_view optional_mark = "optional: ";
 
@@ -80,80 +72,6 @@ std::vector<std::string> alternative_groups(const Run& run, const std::vector<Ro
   return groups;
 }
 
-namespace {
-
-// Nothing of a group loads, and not for one reason: the reader wants one answer, not a list of what
-// each alternative lacks.
-Finding none_loads(const std::string& group, const std::vector<const Finding*>& parts) {
-  Finding out;
-  out.id = "LIB-009";
-  out.severity = Severity::error;
-  out.title = fmt::format("none of the alternatives loads: {}", group);
-  out.cause = "each lacks something; the package takes the one that fits what is installed";
-  out.fix = "supply what one of them needs, of one release";
-  for (const Finding* part : parts) {
-    for (const std::string& root : part->roots) add_once(out.roots, root);
-    for (const std::string& object : part->objects) add_once(out.objects, object);
-    add_once(out.evidence, part->title);
-    out.symbols.insert(out.symbols.end(), part->symbols.begin(), part->symbols.end());
-  }
-  return out;
-}
-
-// Folds the errors that only some alternatives of a failing group have.
-void fold_failing_groups(const std::map<std::string, std::string>& group_of,
-                         const std::set<std::string>& failing_groups,
-                         std::vector<Finding>& findings) {
-  std::map<std::string, std::size_t> sizes;
-  for (const auto& [path, group] : group_of) ++sizes[group];
-  std::map<std::string, std::vector<const Finding*>> parts;
-  auto group_of_finding = [&](const Finding& finding) -> std::string {
-    if (finding.severity != Severity::error || finding.roots.empty()) return {};
-    const std::string& group = group_of.at(finding.roots.front());
-    bool one_group = std::all_of(finding.roots.begin(), finding.roots.end(),
-                                 [&](const auto& root) { return group_of.at(root) == group; });
-    bool some = one_group && finding.roots.size() < sizes[group];
-    return some && failing_groups.contains(group) ? group : std::string();
-  };
-  for (const Finding& finding : findings) {
-    std::string group = group_of_finding(finding);
-    if (!group.empty()) parts[group].push_back(&finding);
-  }
-  std::vector<Finding> folded;
-  for (const auto& [group, list] : parts) folded.push_back(none_loads(group, list));
-  std::erase_if(findings, [&](const Finding& each) { return !group_of_finding(each).empty(); });
-  std::move(folded.begin(), folded.end(), std::back_inserter(findings));
-}
-
-}  // namespace
-
-void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
-                         std::vector<Finding>& findings) {
-  std::map<std::string, std::string> group_of;
-  std::set<std::string> failing, all, served;  // served: groups of which one loads
-  for (std::size_t i = 0; i < roots.size(); ++i) group_of[roots[i].path] = groups[i];
-  for (const Finding& finding : findings) {
-    if (finding.severity == Severity::error) {
-      failing.insert(finding.roots.begin(), finding.roots.end());
-    }
-  }
-  for (const auto& [path, group] : group_of) {
-    if (group.empty()) continue;
-    all.insert(group);
-    bool does_without = group.starts_with(optional_mark);
-    if (does_without || !failing.contains(path)) served.insert(group);
-  }
-  for (Finding& finding : findings) {
-    bool excused = error_only_for(
-        finding, [&](const std::string& root) { return served.contains(group_of[root]); });
-    if (!excused) continue;
-    finding.severity = Severity::note;
-    finding.alternative = true;
-  }
-  for (const std::string& group : served) all.erase(group);
-  fold_failing_groups(group_of, all, findings);
-}
-
 std::string interpreter_of(std::string_view path) {
   constexpr std::string_view mark = ".cpython-3";
   std::size_t at = path.rfind(mark);
@@ -164,25 +82,25 @@ std::string interpreter_of(std::string_view path) {
   return fmt::format("3.{}", minor);
 }
 
-void excuse_other_interpreters(const Run& run, const std::vector<RootView>& roots,
-                               std::vector<Finding>& findings) {
-  std::set<std::string> others;
-  for (const RootView& view : roots) {
-    std::string interpreter = interpreter_of(view.path);
-    if (view.root->module && !interpreter.empty() && interpreter != run.scene.python) {
-      others.insert(view.path);
-    }
-  }
-  for (Finding& finding : findings) {
-    bool excused =
-        error_only_for(finding, [&](const std::string& root) { return others.contains(root); });
-    if (!excused) continue;
-    finding.severity = Severity::note;
-    finding.alternative = true;
-  }
-}
-
 namespace {
+
+// Nothing of a group loads, and not for one reason: the reader wants one answer, not a list of what
+// each alternative lacks.
+Finding none_loads(const std::string& group, const std::vector<Finding>& parts) {
+  Finding out;
+  out.id = "LIB-009";
+  out.severity = Severity::error;
+  out.title = fmt::format("none of the alternatives loads: {}", group);
+  out.cause = "each lacks something; the package takes the one that fits what is installed";
+  out.fix = "supply what one of them needs, of one release";
+  for (const Finding& part : parts) {
+    for (const std::string& root : part.roots) add_once(out.roots, root);
+    for (const std::string& object : part.objects) add_once(out.objects, object);
+    add_once(out.evidence, part.title);
+    out.symbols.insert(out.symbols.end(), part.symbols.begin(), part.symbols.end());
+  }
+  return out;
+}
 
 // What is known of the one that would open it.
 std::string why_unopened(const std::vector<RootView>& roots, const std::string& path) {
@@ -227,35 +145,131 @@ void fold_unopened(const Run& run, const std::vector<RootView>& roots,
   }
 }
 
-}  // namespace
+// What becomes of an error for one of its roots.
+enum class Fate { error, alternative, unopened, folded };
 
-void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
-                     const std::vector<std::string>& groups, std::vector<Finding>& findings) {
-  std::set<std::string> failing, unopened;
-  for (const Finding& finding : findings) {
-    bool fails = finding.severity == Severity::error || finding.alternative;
-    if (fails) failing.insert(finding.roots.begin(), finding.roots.end());
+// What is known of the roots as a whole before errors are weighed.
+struct Standing {
+  std::set<std::string> others;               // modules of other interpreters
+  std::map<std::string, std::string> groups;  // root -> group of alternatives
+  std::map<std::string, std::size_t> sizes;   // of the groups
+  std::set<std::string> served;               // groups of which one loads, or that are optional
+  std::set<std::string> unopened;             // libraries that nothing is known to open
+
+  std::string group_of(const std::string& root) const {
+    auto found = groups.find(root);
+    return found == groups.end() ? std::string() : found->second;
   }
-  std::set<std::size_t> served;  // inputs of which something loads
-  for (const RootView& view : roots) {
-    if (!failing.contains(view.path)) served.insert(run.scene.files[view.root->file].input);
+
+  // `shared`: how many roots of its group the error concerns.
+  Fate fate(const std::string& root, std::size_t shared) const {
+    std::string group = group_of(root);
+    if (others.contains(root)) return Fate::alternative;
+    if (!group.empty() && served.contains(group)) return Fate::alternative;
+    if (!group.empty() && shared < sizes.at(group)) return Fate::folded;
+    return unopened.contains(root) ? Fate::unopened : Fate::error;
+  }
+};
+
+Standing standing_of(const Run& run, const std::vector<RootView>& roots,
+                     const std::vector<std::string>& groups, const std::vector<Finding>& findings) {
+  Standing out;
+  std::set<std::string> failing;
+  for (const Finding& finding : findings) {
+    if (finding.severity != Severity::error) continue;
+    failing.insert(finding.roots.begin(), finding.roots.end());
+  }
+  std::set<std::size_t> inputs;  // of which something loads
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const RootView& view = roots[i];
+    bool loads = !failing.contains(view.path);
+    std::string interpreter = interpreter_of(view.path);
+    if (view.root->module && !interpreter.empty() && interpreter != run.scene.python) {
+      out.others.insert(view.path);
+    }
+    if (loads) inputs.insert(run.scene.files[view.root->file].input);
+    if (groups[i].empty()) continue;
+    out.groups[view.path] = groups[i];
+    ++out.sizes[groups[i]];
+    if (loads || groups[i].starts_with(optional_mark)) out.served.insert(groups[i]);
   }
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const LinkedRoot& root = *roots[i].root;
-    bool in_package = run.scene.files[root.file].package != none;
-    bool maybe = !root.surely_opened && root.imports.empty() && groups[i].empty();
-    if (in_package && !root.module && maybe && served.contains(run.scene.files[root.file].input)) {
-      unopened.insert(roots[i].path);
+    const SceneFile& file = run.scene.files[root.file];
+    // One that needs torch's libraries is opened by whoever imports torch.
+    bool needed_torch = !root.imports.empty() && root.only_after.empty();
+    bool maybe = !root.module && !root.surely_opened && !needed_torch && groups[i].empty();
+    if (maybe && file.package != none && inputs.contains(file.input)) {
+      out.unopened.insert(roots[i].path);
     }
   }
-  for (Finding& finding : findings) {
-    bool excused =
-        error_only_for(finding, [&](const std::string& root) { return unopened.contains(root); });
-    if (!excused) continue;
-    finding.severity = Severity::warning;
-    finding.unopened = true;
-    finding.evidence.push_back(why_unopened(roots, finding.roots.front()));
+  return out;
+}
+
+// The part of a finding that concerns some of its roots.
+Finding restricted(const Finding& finding, const std::vector<std::string>& roots) {
+  Finding out = finding;
+  out.roots = roots;
+  auto left_out = [&](const std::string& path) {
+    bool kept = std::find(roots.begin(), roots.end(), path) != roots.end();
+    bool root = std::find(finding.roots.begin(), finding.roots.end(), path) != finding.roots.end();
+    return root && !kept;
+  };
+  std::erase_if(out.objects, left_out);
+  for (SymbolEvidence& symbol : out.symbols) std::erase_if(symbol.wanted_by, left_out);
+  std::erase_if(out.symbols, [](const SymbolEvidence& each) { return each.wanted_by.empty(); });
+  return out;
+}
+
+// The parts of an error by what becomes of it. `folded` takes what goes into one answer per group.
+std::vector<Finding> weigh(const Finding& finding, const std::vector<RootView>& views,
+                           const Standing& standing,
+                           std::map<std::string, std::vector<Finding>>& folded) {
+  std::map<std::string, std::size_t> shared;
+  for (const std::string& root : finding.roots) ++shared[standing.group_of(root)];
+  std::map<std::pair<Fate, std::string>, std::vector<std::string>> parts;
+  for (const std::string& root : finding.roots) {
+    std::string group = standing.group_of(root);
+    Fate fate = standing.fate(root, shared[group]);
+    parts[{fate, fate == Fate::folded ? group : std::string()}].push_back(root);
   }
+  std::vector<Finding> out;
+  for (const auto& [key, roots] : parts) {
+    Finding part = parts.size() == 1 ? finding : restricted(finding, roots);
+    if (key.first == Fate::folded) {
+      folded[key.second].push_back(std::move(part));
+      continue;
+    }
+    if (key.first == Fate::alternative) {
+      part.severity = Severity::note;
+      part.alternative = true;
+    } else if (key.first == Fate::unopened) {
+      part.severity = Severity::warning;
+      part.unopened = true;
+      part.evidence.push_back(why_unopened(views, roots.front()));
+    }
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+}  // namespace
+
+void excuse(const Run& run, const std::vector<RootView>& roots,
+            const std::vector<std::string>& groups, std::vector<Finding>& findings) {
+  Standing standing = standing_of(run, roots, groups, findings);
+  std::vector<Finding> out;
+  std::map<std::string, std::vector<Finding>> folded;
+  for (Finding& finding : findings) {
+    if (finding.severity != Severity::error || finding.roots.empty()) {
+      out.push_back(std::move(finding));
+      continue;
+    }
+    std::vector<Finding> parts = weigh(finding, roots, standing, folded);
+    std::move(parts.begin(), parts.end(), std::back_inserter(out));
+  }
+  for (const auto& [group, parts] : folded) out.push_back(none_loads(group, parts));
+  findings = std::move(out);
   fold_unopened(run, roots, findings);
 }
 

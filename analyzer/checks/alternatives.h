@@ -14,16 +14,6 @@ namespace wheelvet {
 /// or ROCm version in their path.
 std::vector<std::string> alternative_groups(const Run& run, const std::vector<RootView>& roots);
 
-/// Findings that concern only alternatives of groups in which another one loads become notes. A
-/// fault that every alternative of a group has stays what it is.
-void excuse_alternatives(const std::vector<RootView>& roots, const std::vector<std::string>& groups,
-                         std::vector<Finding>& findings);
-
-/// Modules named for another interpreter than the scenario's are never imported by it: what
-/// concerns only such roots becomes a note.
-void excuse_other_interpreters(const Run& run, const std::vector<RootView>& roots,
-                               std::vector<Finding>& findings);
-
 /// The interpreter that a module's file name is for: "3.10" of "m.cpython-310-x86_64-linux-gnu.so",
 /// "3.13t" of ".cpython-313t-"; empty for names that any interpreter takes.
 std::string interpreter_of(std::string_view path);
@@ -32,10 +22,13 @@ std::string interpreter_of(std::string_view path);
 /// "k/sm#/ops.so". Equal to the path when it has none.
 std::string without_variant(std::string_view path);
 
-/// A library that is no Python module, that does not need torch, and that no rule knows to be
-/// opened may be a plugin which nobody opens here. What fails only for such roots is a warning, as
-/// long as something else of the input loads.
-void excuse_unopened(const Run& run, const std::vector<RootView>& roots,
-                     const std::vector<std::string>& groups, std::vector<Finding>& findings);
+/// Weighs every error for each of its roots. It stays an error for a root that somebody will load.
+/// It becomes a note for modules named for another interpreter, and for alternatives of a group of
+/// which another one loads or that its package does without; one error in all for a group of which
+/// none loads, where each lacks something else; a warning for libraries that are no modules, that
+/// need no torch and that nothing is known to open for sure, as long as something else of the input
+/// loads. A finding that concerns roots of several kinds is split.
+void excuse(const Run& run, const std::vector<RootView>& roots,
+            const std::vector<std::string>& groups, std::vector<Finding>& findings);
 
 }  // namespace wheelvet

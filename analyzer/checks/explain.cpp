@@ -354,11 +354,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   report.python_reason = run.scene.python_reason;
   add_inputs(run, report);
   std::vector<std::string> groups = alternative_groups(run, roots);
-  excuse_other_interpreters(run, roots, findings);
-  if (!run.scene.exact) {
-    excuse_alternatives(roots, groups, findings);
-    excuse_unopened(run, roots, groups, findings);
-  }
+  if (!run.scene.exact) excuse(run, roots, groups, findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   std::map<std::string, Undecided> undecided;

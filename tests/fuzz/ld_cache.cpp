@@ -10,10 +10,11 @@
 using namespace wheelvet;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  for (std::uint16_t machine : {EM_X86_64, EM_AARCH64}) {
+  for (int machine : {EM_X86_64, EM_AARCH64}) {
     try {
       for (const auto& [name, path] :
-           read_ld_cache(Bytes(data, size), machine, {"x86-64-v3", "x86-64-v2"})) {
+           read_ld_cache(Bytes(data, size), static_cast<std::uint16_t>(machine),
+                         {"x86-64-v3", "x86-64-v2"})) {
         if (name.size() > size || path.size() > size) std::abort();
       }
     } catch (const Unreadable& error) {

@@ -352,11 +352,12 @@ TEST_CASE("the module that defines a variable is charged once, and what the star
 }
 
 TEST_CASE("a variable that is bound at home without a lookup takes room too") {
-  for (std::uint8_t visibility : {STV_DEFAULT, STV_HIDDEN}) {
+  for (int visibility : {STV_DEFAULT, STV_HIDDEN}) {
     Process it;
     it.stage.machine.glibc = "2.36";
     ElfFacts elf = with_variable("root.so", 5000, 1);
-    elf.symbols.symbols[sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_other)] = visibility;
+    elf.symbols.symbols[sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_other)] =
+        static_cast<std::uint8_t>(visibility);
     it.add("root.so", elf);
     it.open("root.so");
     CHECK(it.refusals() == Texts{"root.so" + no_room});
