@@ -100,6 +100,7 @@ void add_record(std::string_view text, PackageFacts& package) {
     std::string_view path = line.substr(0, line.find_first_of(",\""));
     std::size_t slash = path.find('/');
     std::string_view top = path.substr(0, slash);
+    if (is_library_name(path)) package.libraries.emplace_back(path);
     if (top.empty() || top == "..") continue;
     tops.emplace(top);
     // Namespace packages (nvidia, cuda) are told apart by their second folder.

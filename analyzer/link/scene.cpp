@@ -82,20 +82,22 @@ void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& f
 // The packages of one input, and which of them its RECORD gives a folder to.
 struct Owners {
   std::vector<std::size_t> all;
-  std::unordered_map<std::string, std::size_t> by_top;
+  std::unordered_map<std::string, std::size_t> by_top, by_file;
 
   Owners(const Scene& scene, std::size_t input) {
     for (std::size_t i = 0; i < scene.packages.size(); ++i) {
       if (scene.packages[i].input != input) continue;
       all.push_back(i);
       for (const std::string& top : scene.packages[i].facts->top_level) by_top.emplace(top, i);
+      for (const std::string& path : scene.packages[i].facts->libraries) by_file.emplace(path, i);
     }
   }
 
-  // The input's only package, else the one whose RECORD has the file's first two folders, or its
-  // first. `path` is relative to the input's folder.
+  // The input's only package, else the one whose RECORD lists the file, or has its first two
+  // folders, or its first. `path` is relative to the input's folder.
   std::size_t of(const std::string& path) const {
     if (all.size() == 1) return all.front();
+    if (auto listed = by_file.find(path); listed != by_file.end()) return listed->second;
     std::size_t slash = path.find('/');
     std::string two = slash == std::string::npos ? path : path.substr(0, path.find('/', slash + 1));
     for (const std::string& top : {two, path.substr(0, slash)}) {
