@@ -353,6 +353,17 @@ void assume_interpreter(const Scene& scene, LoadPlan& plan) {
   plan.global_scope = {0};
   const char* loader =
       plan.machine == EM_AARCH64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
+  if (scene.machine->given) {
+    // The machine's own: some of glibc's libraries known and others assumed would be no process.
+    add_load(plan, interpreter.name, true, "start");
+    plan.loads[0].root = 0;
+    std::vector<std::size_t> scope = {0};
+    for (const char* name : {"libm.so.6", "libc.so.6", loader}) {
+      scope.push_back(need(scene, plan, 0, name));
+    }
+    close_over(scene, plan, 0, std::move(scope));
+    return;
+  }
   for (const char* name : {"libm.so.6", "libc.so.6", loader}) {
     plan.global_scope.push_back(plan.objects.size());
     PlannedObject system;

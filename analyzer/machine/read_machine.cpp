@@ -124,6 +124,11 @@ InputFacts read_machine(const Machine& machine, const std::vector<Input>& inputs
     }
   }
   if (!machine.interpreter.empty()) reader.add_path(machine.interpreter);
+  // What every interpreter loads, whether or not one is at hand.
+  for (const char* name :
+       {"libm.so.6", "libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}) {
+    reader.add_name(name);
+  }
   for (const std::string& name : machine.preload) {
     if (name.find('/') == std::string::npos) {
       reader.add_name(name);

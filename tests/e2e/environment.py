@@ -173,6 +173,20 @@ def test_a_library_opened_from_python_first_serves_the_module():
     assert root_of(parsed, "consumer/_C.abi3.so")["status"] == "fails"
 
 
+def test_without_an_interpreter_at_hand_the_machines_c_library_is_one():
+    """libpthread.so.0 is a shell of libc.so.6 since glibc 2.34: the two belong together."""
+    prefix, site = make_environment("dangling")
+    version = "__asm__(\".symver pthread_mutex_lock,pthread_mutex_lock@GLIBC_2.2.5\");\n" if os.uname().machine == "x86_64" else ""
+    code = version + "int pthread_mutex_lock(void *);\nvoid *PyInit__C(void) { return (void *)(long)pthread_mutex_lock(0); }\n"
+    build(site / "consumer/_C.abi3.so", code, "-Wl,--no-as-needed", "-lpthread", "-lm", "-ldl")
+    for link in (prefix / "bin").glob("python*"):
+        link.unlink()
+    (prefix / "bin/python3").symlink_to("/nowhere/python3")
+    for arguments in (["--env", prefix], [site, "--host"], [site, "--sysroot", "/"]):
+        code, parsed = support.report(*arguments)
+        assert root_of(parsed, "consumer/_C.abi3.so")["status"] == "loads", (arguments, parsed["findings"])
+
+
 def test_a_prefix_without_python_is_wrong_usage():
     done = support.run("check", "--env", ROOT)
     assert done.returncode == 2 and "lib/python3" in done.stderr, done.stderr
