@@ -39,7 +39,7 @@ class Clock {
 void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
   std::string prefix = request.environment;
   if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  Environment environment = find_environment(machine.root, prefix);
+  Environment environment = find_environment(machine.root, prefix, request.python);
   machine.interpreter = environment.interpreter;
   machine.site = environment.site;
   machine.python = environment.python;

@@ -8,6 +8,7 @@
 #include "checks/checks.h"
 #include "link/demangle.h"
 #include "link/near_miss.h"
+#include "link/process.h"
 
 namespace wheelvet {
 namespace {
@@ -48,9 +49,16 @@ std::map<std::string, Missing> collect(const Run& run, const std::vector<RootVie
   return all;
 }
 
-// The package that should have exported the name: the owner of its best near miss, else the package
+// The package that should have exported the name: the one whose namespace it is in, else the owner
+// of its best near miss, else the package
 // whose import the roots go through.
-std::string provider_of(const Run& run, const std::vector<Resemblance>& resemblances) {
+std::string provider_of(const Run& run, const std::string& symbol,
+                        const std::vector<Resemblance>& resemblances) {
+  std::string_view family = family_of(*run.scene.rules, symbol);
+  for (const ScenePackage& package : run.scene.packages) {
+    bool owner = !package.replaced && normalised_name(package.facts->name) == family;
+    if (owner) return fmt::format("{} {}", package.facts->name, package.facts->version);
+  }
   if (resemblances.empty()) return {};
   return owner_of(run, resemblances.front().file);
 }
@@ -143,7 +151,7 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   // most likely the same, and the reader sees each name's own evidence.
   std::map<std::string, std::string> provider_by_importer;
   for (const auto& [key, missing] : all) {
-    std::string provider = provider_of(run, resemblances[missing.symbol]);
+    std::string provider = provider_of(run, missing.symbol, resemblances[missing.symbol]);
     if (!provider.empty()) {
       provider_by_importer.emplace(missing.importer, provider);
     }
@@ -157,7 +165,7 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
       host_finding(missing, importer, near, found);
       continue;
     }
-    std::string provider = provider_of(run, near);
+    std::string provider = provider_of(run, missing.symbol, near);
     if (provider.empty() && provider_by_importer.contains(importer)) {
       provider = provider_by_importer[importer];
     }

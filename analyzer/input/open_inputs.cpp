@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <thread>
 
 #include "facts/metadata.h"
@@ -87,29 +88,6 @@ bool leads_outside(const fs::path& link, const fs::path& folder) {
   return end != folder.end();
 }
 
-// A link to a folder inside the folder gives its files a second name, as it does for the loader.
-// Links to a folder above themselves, and links inside linked folders, are not followed.
-void add_linked_folders(Walk& walk) {
-  std::vector<Member> more;
-  for (const std::string& name : walk.links) {
-    std::error_code error;
-    fs::path link = walk.folder + "/" + name;
-    if (leads_outside(link, walk.folder)) {
-      walk.problem(name, "a link that leads out of the folder; not followed");
-      continue;
-    }
-    std::string real = fs::canonical(link, error).lexically_relative(walk.folder).generic_string();
-    if (error || real == "." || (name + "/").starts_with(real + "/")) continue;
-    for (const Member& member : walk.input.members) {
-      if (!member.name.starts_with(real + "/")) continue;
-      Member linked = member;
-      linked.name = name + member.name.substr(real.size());
-      more.push_back(std::move(linked));
-    }
-  }
-  std::move(more.begin(), more.end(), std::back_inserter(walk.input.members));
-}
-
 void add_file(const fs::directory_entry& entry, Walk& walk) {
   std::error_code ignored;
   Member member;
@@ -152,6 +130,37 @@ void walk_below(const fs::path& folder, Walk& walk) {
     if (!add_entry(*at, walk)) at.disable_recursion_pending();
   }
   if (error) walk.problem(walk.name_of(folder), error.message());
+}
+
+// A link to a folder inside the folder gives its files a second name, as it does for the loader.
+// Links to a folder above themselves, and links inside linked folders, are not followed.
+void add_linked_folders(Walk& walk) {
+  std::vector<Member> more;
+  std::set<std::string> followed;
+  for (std::size_t i = 0; i < walk.links.size(); ++i) {  // links below a followed one come in later
+    std::string name = walk.links[i];
+    std::error_code error;
+    fs::path link = walk.folder + "/" + name;
+    if (leads_outside(link, walk.folder)) {
+      std::string real = fs::canonical(link, error).string();
+      bool may = walk.outside && walk.root.empty() && !error;
+      if (may && followed.insert(real).second) {
+        walk_below(link, walk);
+        continue;
+      }
+      walk.problem(name, "a link that leads out of the folder; not followed");
+      continue;
+    }
+    std::string real = fs::canonical(link, error).lexically_relative(walk.folder).generic_string();
+    if (error || real == "." || (name + "/").starts_with(real + "/")) continue;
+    for (const Member& member : walk.input.members) {
+      if (!member.name.starts_with(real + "/")) continue;
+      Member linked = member;
+      linked.name = name + member.name.substr(real.size());
+      more.push_back(std::move(linked));
+    }
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(walk.input.members));
 }
 
 // The folders of the first level are walked by as many threads as there are processors:

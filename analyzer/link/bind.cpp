@@ -52,6 +52,8 @@ std::string_view first_scope(std::string_view mangled) {
   return words.empty() ? std::string_view() : words.front();
 }
 
+}  // namespace
+
 std::string_view family_of(const Rules& rules, std::string_view name) {
   std::string_view scope = first_scope(name);
   for (const FamilyRule& family : rules.families) {
@@ -61,6 +63,8 @@ std::string_view family_of(const Rules& rules, std::string_view name) {
   }
   return {};
 }
+
+namespace {
 
 // The column of an export table that an object stands for: the interpreter's release, or the
 // release that a requirement pins. All columns when that is not known.

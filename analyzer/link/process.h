@@ -55,6 +55,10 @@ bool open_caught(LinkContext& context, Link& link, std::size_t file, bool global
 /// missing symbol or version among the objects that it brought in.
 bool load_failed(const Scene& scene, const Link& link, std::size_t load);
 
+/// The kind of library that alone can own a name, by rules/imports.toml: "torch" of
+/// _ZN3c104cuda9SetDeviceEa; empty when any may.
+std::string_view family_of(const Rules& rules, std::string_view name);
+
 /// How dlopen of a name, called by an object of the plan, would find it; nothing is loaded.
 Found found_by(const Scene& scene, const LoadPlan& plan, std::size_t caller,
                const std::string& name);

@@ -74,13 +74,17 @@ struct Finder {
 
   // "python3.12": the folder of the prefix that has packages, or the one that the interpreter's own
   // name or pyvenv.cfg picks among several.
-  std::string python_folder() const {
+  std::string python_folder(const std::string& wanted) const {
     std::vector<std::string> found;
     for (const std::string& name : names_in(root, env.prefix + "/lib")) {
       std::string folder = env.prefix + "/lib/" + name;
       if (is_python_folder(name) && is_folder(root, folder)) found.push_back(name);
     }
     if (found.size() == 1) return found.front();
+    if (!wanted.empty() &&
+        std::find(found.begin(), found.end(), "python" + wanted) != found.end()) {
+      return "python" + wanted;
+    }
     std::string program = env.interpreter.substr(env.interpreter.find_last_of('/') + 1);
     auto named = settings.find("version_info");
     if (named == settings.end()) named = settings.find("version");
@@ -92,8 +96,9 @@ struct Finder {
     if (found.empty()) {
       throw WrongUsage(fmt::format("{}: no environment: there is no lib/python3.*", env.prefix));
     }
-    throw WrongUsage(fmt::format("{}: has {}, and nothing says which is meant", env.prefix,
-                                 fmt::join(found, " and ")));
+    throw WrongUsage(
+        fmt::format("{}: has {}, and nothing says which is meant: name one with --python",
+                    env.prefix, fmt::join(found, " and ")));
   }
 
   void add_root(const std::string& folder) {
@@ -181,7 +186,8 @@ struct Finder {
 
 }  // namespace
 
-Environment find_environment(const std::string& root, const std::string& prefix) {
+Environment find_environment(const std::string& root, const std::string& prefix,
+                             const std::string& wanted) {
   Finder finder{root, {}, {}};
   Environment& env = finder.env;
   env.prefix = prefix;
@@ -191,7 +197,7 @@ Environment find_environment(const std::string& root, const std::string& prefix)
   }
   finder.read_settings();
   finder.find_interpreter();
-  std::string python = finder.python_folder();
+  std::string python = finder.python_folder(wanted);
   env.python = python.substr(6);
   std::string base = finder.base();
   auto shared = finder.settings.find("include-system-site-packages");

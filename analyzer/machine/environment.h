@@ -24,6 +24,8 @@ struct Environment {
 /// of Lib/sysconfig and Lib/site.py, pyvenv.cfg (PEP 405), .pth files, and the mapping in the
 /// finders that setuptools writes for editable installs. WrongUsage when there is none, or when
 /// there are several Pythons and nothing says which one is meant.
-Environment find_environment(const std::string& root, const std::string& prefix);
+/// `python`: the release wanted ("3.12"), empty for any.
+Environment find_environment(const std::string& root, const std::string& prefix,
+                             const std::string& python = {});
 
 }  // namespace wheelvet
