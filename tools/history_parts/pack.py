@@ -18,9 +18,10 @@ OPENERS = ["_ZN", "_ZNK", "_ZNKO", "_ZNKR", "_ZNO", "_ZNR", "_ZGVN", "_ZTHN", "_
 NAMESPACES = ["2at", "3c10", "4c10d", "5torch", "6caffe2", "6fbgemm", "8pybind11"]
 GLOBALS = ["THP", "torch_"]                      # C++ functions outside a namespace
 PLAIN = ["FLAGS_", "THP", "aoti_torch_", "cgemm_", "cpuinfo_", "dgemm_", "sgemm_", "torch_", "zgemm_"]  # C names
-# No other translation unit can refer to these: internal linkage, and closures in the bodies of torch's own kernels
-# (an inline function that holds one is emitted, weak, wherever it is used, and then is no import).
-WITHOUT = ["_GLOBAL__N_", "__nv_dl_", "__nv_hdl_"]
+# No other translation unit can refer to the first three: internal linkage, and closures in the bodies of torch's own
+# kernels (an inline function that holds one is emitted, weak, wherever it is used, and then is no import). The others
+# are the compiler's copies of CPython's frame functions, which differ between Python tags, of which one is read.
+WITHOUT = ["_GLOBAL__N_", "__nv_dl_", "__nv_hdl_", "THP_Py", "THPPyInterpreterFrame"]
 COVERAGE = {"opener": OPENERS, "namespace": NAMESPACES, "global": GLOBALS, "plain": PLAIN, "without": WITHOUT}
 
 IN_NAMESPACE = tuple(opener + namespace for opener in OPENERS for namespace in NAMESPACES)
