@@ -92,19 +92,22 @@ class Reader {
     }
   }
 
+  // Most of the capability subfolders that could be there are not; they are not kept.
   void add_one_folder(const std::string& folder) {
-    auto [place, fresh] = folders_.try_emplace(folder);
-    if (!fresh) return;
+    if (!seen_.insert(folder).second) return;
     std::vector<std::string> listing = names_in(machine_.root, folder);
-    place->second.insert(listing.begin(), listing.end());
+    if (listing.empty()) return;
+    std::unordered_set<std::string>& names = folders_[folder];
+    names.insert(listing.begin(), listing.end());
     for (const std::string& name : names_) {
-      if (place->second.contains(name)) add_path(folder + "/" + name);
+      if (names.contains(name)) add_path(folder + "/" + name);
     }
   }
 
   const Machine& machine_;
   const std::vector<Input>& inputs_;
   std::map<std::string, std::unordered_set<std::string>> folders_;
+  std::unordered_set<std::string> seen_;  // folders looked into
   std::set<std::string> names_, paths_;
   std::vector<std::string> fresh_names_, fresh_files_;
 };

@@ -1,8 +1,9 @@
-"""A folder that stands for the root of a machine: its loader's folders, its cache and its links are used, ours never."""
+"""A folder that stands for the root of a machine: its loader's folders, cache and links count, ours never."""
 
 import os
 import pathlib
 import shutil
+import struct
 import tempfile
 
 from support import errors, failing, main, report, run
@@ -90,9 +91,8 @@ def cache(paths):
         strings += name.encode() + b"\0"
         value = at + len(strings)
         strings += path.encode() + b"\0"
-        entries += (0x0303).to_bytes(4, "little") + key.to_bytes(4, "little") + value.to_bytes(4, "little") + bytes(12)
-    head = b"glibc-ld.so.cache1.1" + len(paths).to_bytes(4, "little") + len(strings).to_bytes(4, "little")
-    return head + b"\2" + bytes(19) + entries + strings
+        entries += struct.pack("<iIIIQ", 0x0303, key, value, 0, 0)
+    return b"glibc-ld.so.cache1.1" + struct.pack("<7I", len(paths), len(strings), 2, 0, 0, 0, 0) + entries + strings
 
 
 def test_this_machines_own_settings_do_not_count():

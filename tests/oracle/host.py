@@ -146,7 +146,8 @@ def failure_differences(real, plan):
     known = missing | absent | wanted | {reason for _, reason in plan.get("refusals", [])} | set(unreadable)
     # What an assertion says, without the line of the source file that it stands on.
     told = any(each and each.split("Assertion")[-1] in real.error for each in known)
-    return [] if told else [("the loader fails", real.error, sorted(missing)[:5], sorted(absent), reasons, unreadable)]
+    return [] if told else [("the loader fails", real.error, sorted(missing)[:5], sorted(absent), reasons,
+                             unreadable)]
 
 
 def note(count, kind, path, found):
@@ -193,8 +194,9 @@ def compare_modules(count, dump_plan, prefix, wanted):
     command = [program, "-I", "-S", "-c", OPEN_BY_PYTHON]
     first = subprocess.run([program, "-I", "-S", "-c", "import _ctypes; print(getattr(_ctypes, '__file__', ''))"],
                            capture_output=True, text=True).stdout.strip()
-    folders = subprocess.run([os.path.join(prefix, "bin/python3"), "-c", "import site; print(*site.getsitepackages())"],
-                             capture_output=True, text=True).stdout.split()
+    ask = "import site; print(*site.getsitepackages())"
+    folders = subprocess.run([os.path.join(prefix, "bin/python3"), "-c", ask], capture_output=True,
+                             text=True).stdout.split()
     files = spread(shared_libraries(folders), wanted)
     options = ["--env", prefix] + (["--first", "l:" + first] if first else [])
     compare_opened(count, "modules", dump_plan, options, files, command)

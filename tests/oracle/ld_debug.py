@@ -109,5 +109,6 @@ def error_of(printed, complaint):
 
 def opening_of(lines, path):
     """The account of the dlopen of `path`; None when it never came to it."""
-    begin = next((i for i, line in enumerate(lines) if line.startswith(f"file={path} [0];  dynamically loaded")), None)
+    opened = f"file={path} [0];  dynamically loaded"
+    begin = next((i for i, line in enumerate(lines) if line.startswith(opened)), None)
     return None if begin is None else account_of(lines[begin:])

@@ -22,8 +22,8 @@ def main():
         if done.returncode:
             print(f"SKIPPED: oracle_modules: network: {done.stderr.strip().splitlines()[-1:]}")
             return 77
-        return subprocess.run([sys.executable, os.path.join(HERE, "host.py"), dump_plan, dlopen_only, "--libraries", "0",
-                               "--programs", "0", "--env", prefix]).returncode
+        return subprocess.run([sys.executable, os.path.join(HERE, "host.py"), dump_plan, dlopen_only,
+                               "--libraries", "0", "--programs", "0", "--env", prefix]).returncode
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ class Scene:
     def lib(self, path, code, *flags, needed=(), rpath=None, runpath=None, versions=None, soname=None):
         """A library; `needed` are files of this scene, linked with and noted by their sonames."""
         os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
-        options = ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", f"-Wl,-soname,{soname or os.path.basename(path)}"]
+        options = ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined",
+                   f"-Wl,-soname,{soname or os.path.basename(path)}"]
         if rpath is not None:
             options += ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{rpath}"]
         if runpath is not None:
@@ -354,7 +355,8 @@ def _(scene):
     scene.opens = ["g:libprovider.so", "l:libroot.so"]
 
 
-UNIQUE = "__asm__(\".globl u\\n.type u,@gnu_unique_object\\n.size u,4\\n.data\\nu: .long 1\"); extern int u; int *%s(void){return &u;}"
+UNIQUE = ("__asm__(\".globl u\\n.type u,@gnu_unique_object\\n.size u,4\\n.data\\nu: .long 1\");"
+          " extern int u; int *%s(void){return &u;}")
 
 
 @case("a unique symbol is that of whoever was asked first, RTLD_LOCAL or not")
@@ -419,7 +421,8 @@ def versioned(code, versions, uses="one", **more):
     def build(scene):
         scene.lib("link/libversioned.so", TWO, versions=VERSIONS, soname="libversioned.so")
         scene.lib("libversioned.so", code, versions=versions)
-        scene.root(f"int {uses}(void); int root(void){{return {uses}();}}", needed=["link/libversioned.so"], rpath="$ORIGIN")
+        scene.root(f"int {uses}(void); int root(void){{return {uses}();}}", needed=["link/libversioned.so"],
+                   rpath="$ORIGIN")
     return build
 
 
@@ -434,7 +437,8 @@ case("a symbol of the base version serves any")(versioned(TWO, "V1 { global: non
 def _(scene):
     scene.lib("link/libversioned.so", TWO, versions=VERSIONS, soname="libversioned.so")
     scene.lib("libother.so", "int three(void){return 3;}", versions="W { global: three; local: *; };")
-    scene.lib("libversioned.so", TWO + "int three(void); int four(void){return three();}", needed=["libother.so"], rpath="$ORIGIN")
+    scene.lib("libversioned.so", TWO + "int three(void); int four(void){return three();}", needed=["libother.so"],
+              rpath="$ORIGIN")
     scene.root(USES_ONE, needed=["link/libversioned.so"], rpath="$ORIGIN")
 
 
@@ -528,7 +532,8 @@ def _(scene):
 
 @case("packed relocations without their version are refused where libc is needed")
 def _(scene):
-    subprocess.run([CC, "-shared", "-fPIC", "-x", "c", "-", "-o", scene.at("libroot.so"), "-Wl,-z,pack-relative-relocs"],
+    subprocess.run([CC, "-shared", "-fPIC", "-x", "c", "-", "-o", scene.at("libroot.so"),
+                    "-Wl,-z,pack-relative-relocs"],
                    input="#include <stdio.h>\nstatic int a; int *root = &a; int say(void){return puts(\"\");}",
                    text=True, check=True)
     def change(data):  # the version's name and hash become those of another that libc has
@@ -557,6 +562,11 @@ def variable(size, alignment=1, name="t"):
     return f"__thread {model} char {name}[{size}]; char *get_{name}(void){{return {name};}}"
 
 
+def refers_to(name, size):
+    model = "__attribute__((tls_model(\"initial-exec\")))"
+    return f"extern __thread {model} char {name}[{size}]; char *root(void){{return {name};}}"
+
+
 for size in (16, 512, 1600, 1648, 1664, 1696, 1712, 1713, 1728, 1729, 4096):
     @case(f"{size} bytes of static TLS in a bare process")
     def _(scene, size=size):
@@ -571,8 +581,7 @@ for size, alignment in ((16, 64), (16, 128), (16, 256), (1600, 64)):
 @case("the module that defines a variable is charged, not the one that refers to it")
 def _(scene):
     scene.lib("libowner.so", "__thread char t[2000];")
-    scene.root("extern __thread __attribute__((tls_model(\"initial-exec\"))) char t[2000]; char *root(void){return t;}",
-               needed=["libowner.so"], rpath="$ORIGIN")
+    scene.root(refers_to("t", 2000), needed=["libowner.so"], rpath="$ORIGIN")
 
 
 @case("a large variable that is not wanted in static TLS is no trouble")
@@ -611,7 +620,7 @@ def _(scene):
 @case("a module that only uses the preloaded one's variable takes nothing")
 def _(scene):
     scene.lib("libpre.so", variable(3000, name="shared"))
-    scene.root("extern __thread __attribute__((tls_model(\"initial-exec\"))) char shared[3000]; char *root(void){return shared;}")
+    scene.root(refers_to("shared", 3000))
     scene.preload = [scene.at("libpre.so")]
 
 
@@ -684,7 +693,8 @@ def main():
                     print(f"{claim} ({release}): {found[0]}:", *found[1:], flush=True)
     if len(releases) == 1:
         print(f"SKIPPED: rules on other releases of glibc: none in {CACHE}/glibc (tools/other_glibc fetches some)")
-    print(", ".join(f"{count} rules on {release} glibc" for release, count in counts.items()), f"; {failures} differences")
+    print(", ".join(f"{count} rules on {release} glibc" for release, count in counts.items()),
+          f"; {failures} differences")
     return 1 if failures or not sum(counts.values()) else 0
 
 
