@@ -1,6 +1,7 @@
 #include "machine/find_machine.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 #include <sys/auxv.h>
 
 #include <cstdlib>
@@ -71,14 +72,30 @@ void split_paths(std::string_view text, std::string_view separators,
   }
 }
 
+// The level of the x86-64 psABI that this processor has, 1 to 4; 0 on other machines. Told by the
+// features that came last to each level: not every compiler knows the levels by name.
+int own_level() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")) return 1;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+      !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("fma")) {
+    return 2;
+  }
+  bool all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+  return all ? 4 : 3;
+#else
+  return 0;
+#endif
+}
+
 // The levels that this processor has, best first (glibc sysdeps/x86_64/dl-hwcaps_subdirs.c).
 std::vector<std::string> own_levels() {
   std::vector<std::string> out;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4")) out.emplace_back("x86-64-v4");
-  if (__builtin_cpu_supports("x86-64-v3")) out.emplace_back("x86-64-v3");
-  if (__builtin_cpu_supports("x86-64-v2")) out.emplace_back("x86-64-v2");
-#endif
+  for (int level = own_level(); level >= 2; --level) {
+    out.push_back(fmt::format("x86-64-v{}", level));
+  }
   return out;
 }
 
@@ -86,7 +103,7 @@ std::vector<std::string> own_levels() {
 // (glibc sysdeps/x86/cpu-features.c).
 std::string own_platform() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_is("intel") && __builtin_cpu_supports("x86-64-v3")) return "haswell";
+  if (__builtin_cpu_is("intel") && own_level() >= 3) return "haswell";
 #endif
   auto platform = reinterpret_cast<const char*>(::getauxval(AT_PLATFORM));
   return platform ? platform : "";
@@ -97,9 +114,7 @@ std::string own_platform() {
 // _dl_important_hwcaps).
 std::vector<std::string> old_subfolders(const std::string& platform) {
   std::vector<std::string> words = {"tls", platform};
-#if defined(__x86_64__)
-  if (platform == "haswell" && __builtin_cpu_supports("x86-64-v4")) words.emplace_back("avx512_1");
-#endif
+  if (platform == "haswell" && own_level() == 4) words.emplace_back("avx512_1");
   if (platform != "aarch64") words.emplace_back("x86_64");
   std::vector<std::string> out;
   for (unsigned subset = (1u << words.size()) - 1; subset > 0; --subset) {

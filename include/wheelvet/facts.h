@@ -164,8 +164,8 @@ struct PackageFacts {
   std::vector<std::string> tags;                 ///< Tag lines of WHEEL, else the file name's tags
   bool pure = false;                             ///< Root-Is-Purelib
   std::string folder;                            ///< the *.dist-info folder
-  std::vector<std::string> top_level;  ///< first folders of what it installs, from RECORD
-  std::vector<std::string> libraries;  ///< shared objects that it installs, from RECORD
+  std::vector<std::string> top_level;            ///< first folders of what it installs, from RECORD
+  std::vector<std::string> libraries;            ///< shared objects that it installs, from RECORD
 };
 
 /// A library that a Python file opens by itself, as its text tells.

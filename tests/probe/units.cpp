@@ -103,13 +103,14 @@ TEST_CASE("a length that no frame has is forged at once, not waited for") {
 TEST_CASE("NCCL's log tells version, channels, transports, network, settings and warnings") {
   char path[] = "/tmp/wheelvet-nccl-log-XXXXXX";
   REQUIRE(mkstemp(path) >= 0);
-  std::ofstream(path) << "h:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
-                         "h:1:1 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to 0.\n"
-                         "h:1:1 [0] NCCL INFO Using network Socket\n"
-                         "h:1:1 [0] NCCL INFO 24 coll channels, 0 collnet channels, 0 nvls channels\n"
-                         "h:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
-                         "h:1:1 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
-                         "\n[2026] h:1:1 [0] misc/x.cc:1 NCCL WARN something is off\n";
+  std::ofstream(path)
+      << "h:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
+         "h:1:1 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to 0.\n"
+         "h:1:1 [0] NCCL INFO Using network Socket\n"
+         "h:1:1 [0] NCCL INFO 24 coll channels, 0 collnet channels, 0 nvls channels\n"
+         "h:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+         "h:1:1 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+         "\n[2026] h:1:1 [0] misc/x.cc:1 NCCL WARN something is off\n";
   NcclLog log;
   read_nccl_log(path, log);
   std::remove(path);

@@ -369,9 +369,7 @@ TEST_CASE("the platform floor is the lowest policy that holds every version and 
 TEST_CASE("VER-002: versions that are no number are judged as well") {
   Wheel wheel("a-1-cp312-cp312-manylinux_2_28_x86_64.whl");
   ElfFacts& elf = wheel.module("a/m.so");
-  auto judged = [&] {
-    return wheel.judged([](const Run& run) { return check_floors(run); });
-  };
+  auto judged = [&] { return wheel.judged([](const Run& run) { return check_floors(run); }); };
   elf.version_needs = {{"libc.so.6", {needed_version("GLIBC_ABI_DT_RELR", 2)}}};
   CHECK(judged() == Lines{"warning VER-002"});
   elf.version_needs = {{"libstdc++.so.6", {needed_version("CXXABI_TM_1", 2)}}};

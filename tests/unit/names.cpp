@@ -154,10 +154,10 @@ TEST_CASE("the name that a library had before auditwheel renamed it") {
   CHECK(bundled_from("f.libs/libgeos-fiona-d914d573.so.3.11.2", "fiona") == "libgeos.so.3.11.2");
   CHECK(bundled_from("libpng16-0364a1db.so.16.43.0", "") == "libpng16.so.16.43.0");
   CHECK(bundled_from("libicudata-x-00000000.so", "y") == "libicudata-x.so");
-  for (const char* none : {"libz.so.1", "libz-1.2.so", "libz-1a2b3c4g.so.1", "libz-1a2b3c4.so",
-                           "libz-1a2b3c4d5.so", "-1a2b3c4d.so", "libz.so-1a2b3c4d"}) {
-    CAPTURE(none);
-    CHECK(bundled_from(none, "a") == "");
+  for (const char* other : {"libz.so.1", "libz-1.2.so", "libz-1a2b3c4g.so.1", "libz-1a2b3c4.so",
+                            "libz-1a2b3c4d5.so", "-1a2b3c4d.so", "libz.so-1a2b3c4d"}) {
+    CAPTURE(other);
+    CHECK(bundled_from(other, "a") == "");
   }
 }
 

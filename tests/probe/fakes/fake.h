@@ -1,5 +1,6 @@
-/* What all fake libraries share: misbehaviour on request. FAKE_FAULT names functions and what each does when
- * it is called: "cuInit:segv" or, for one rank only, "ncclAllReduce@1:kill", several separated by commas. */
+/* What all fake libraries share: misbehaviour on request. FAKE_FAULT names functions and what each
+ * does when it is called: "cuInit:segv" or, for one rank only, "ncclAllReduce@1:kill", several
+ * separated by commas. */
 #pragma once
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -80,7 +81,8 @@ static inline int fake_fault(const char* function) {
   while (wanted && *wanted) {
     const char* colon = strchr(wanted, ':');
     if (!colon) return 0;
-    int here = strncmp(wanted, function, length) == 0 && (wanted[length] == ':' || wanted[length] == '@');
+    int here =
+        strncmp(wanted, function, length) == 0 && (wanted[length] == ':' || wanted[length] == '@');
     if (here && wanted[length] == '@') here = atoi(wanted + length + 1) == fake_rank();
     if (here) return fake_act(colon + 1);
     wanted = strchr(wanted, ',');
