@@ -56,7 +56,7 @@ class Wheel:
         with self._open(first, size) as stream:
             data = stream.read(size)
         if len(data) != size:
-            raise WheelError(f"only {len(data)} of {size} bytes at {first}")
+            raise ConnectionError(f"only {len(data)} of {size} bytes at {first}")
         return data
 
     def _directory(self):
@@ -121,7 +121,7 @@ def inflated(source, member):
     while left:
         packed = source.read(min(BLOCK, left))
         if not packed:
-            raise WheelError(f"{member.name}: the connection ended {left} bytes early")
+            raise ConnectionError(f"{member.name}: the connection ended {left} bytes early")
         left -= len(packed)
         block = engine.decompress(packed) if engine else packed
         if not left and engine:

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import tempfile
-import urllib.error
-from pathlib import Path
 
 import fetch_source
 from history_parts import elf_tables
@@ -59,7 +57,7 @@ def library_tables(wheel, member, folder):
 def read_wheel(web, address, folder):
     """Everything the table is made of: a plain structure that JSON can hold."""
     wheel = fetch_source.attempt(lambda: Wheel(web, address))
-    metadata = next(name for name in wheel.members if re.fullmatch(r"torch-[^/]+\.dist-info/METADATA", name))
+    metadata = next((name for name in wheel.members if re.fullmatch(r"torch-[^/]+\.dist-info/METADATA", name)), "METADATA")
     header = email.parser.BytesParser().parsebytes(wheel.bytes(metadata), headersonly=True)
     assigned = dict(re.findall(r"^(\w+)(?:\s*:[^=]+)?\s*=\s*['\"]([^'\"]*)['\"]", wheel.bytes("torch/version.py").decode(), re.M))
     libraries = {}
