@@ -131,6 +131,22 @@ void exported_runtime(const SceneFile& file, const std::string& owner, FindingSe
 
 }  // namespace
 
+namespace {
+
+// The level that an object asks its processor for; the loader refuses it on a lower one.
+void processor_level(const SceneFile& file, const std::string& owner, FindingSet& found) {
+  int level = 0;
+  for (std::uint32_t bits = file.facts->elf.isa_needed; bits != 0; bits >>= 1) ++level;
+  if (level < 2) return;  // 1 is the baseline
+  Finding& finding = add(found, owner, file, "OBJ-008", Severity::warning);
+  finding.title =
+      fmt::format("{} needs a processor of level x86-64-v{}", owner, std::min(level, 4));
+  finding.cause = "no platform tag says so: on an older processor the import fails";
+  finding.fix = "build it without -z x86-64-v*, or run it on such processors only";
+}
+
+}  // namespace
+
 std::vector<Finding> check_objects(const Run& run) {
   FindingSet found;
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
@@ -141,6 +157,7 @@ std::vector<Finding> check_objects(const Run& run) {
     writable_code(file, owner, found);
     search_paths(file, owner, found);
     exported_runtime(file, owner, found);
+    processor_level(file, owner, found);
   }
   return found.take();
 }

@@ -376,6 +376,21 @@ std::string hex(Bytes bytes) {
   return out;
 }
 
+// Program properties: a type, a size, data padded to 8 bytes (Linux gABI extension, "Program
+// Property").
+void read_properties(Bytes desc, ElfFacts& facts) {
+  constexpr std::uint32_t x86_isa_needed = 0xc0008002;
+  for (std::uint64_t at = 0; fits(at, 8, desc.size());) {
+    auto type = load<std::uint32_t>(desc, at, "property");
+    std::uint64_t size = load<std::uint32_t>(desc, at + 4, "property");
+    if (!fits(at + 8, size, desc.size())) return;
+    if (type == x86_isa_needed && size == 4 && facts.machine == EM_X86_64) {
+      facts.isa_needed |= load<std::uint32_t>(desc, at + 8, "property");
+    }
+    at += 8 + (size + 7) / 8 * 8;
+  }
+}
+
 // Notes (gABI, "Note Section"): a name, a type, a descriptor, each padded to the alignment.
 void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
                        std::optional<StubNote>& stub) {
@@ -393,6 +408,7 @@ void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
     name = name.substr(0, name.find('\0'));
     Bytes desc = bytes.subspan(desc_at, note.n_descsz);
     if (name == "GNU" && note.n_type == NT_GNU_BUILD_ID) facts.build_id = hex(desc);
+    if (name == "GNU" && note.n_type == NT_GNU_PROPERTY_TYPE_0) read_properties(desc, facts);
     // ELF_NOTE_DLOPEN_TYPE of the systemd "ELF dlopen metadata" specification.
     if (name == "FDO" && note.n_type == 0x407c0c0a) {
       std::string_view text(reinterpret_cast<const char*>(desc.data()), desc.size());

@@ -113,6 +113,12 @@ std::vector<std::uint8_t> notes(const ElfFacts& facts, const std::vector<Elf64_P
     id.push_back(static_cast<std::uint8_t>(std::stoi(facts.build_id.substr(i, 2), nullptr, 16)));
   }
   if (!id.empty()) put_note(out, "GNU", NT_GNU_BUILD_ID, id);
+  if (facts.isa_needed != 0) {
+    std::vector<std::uint8_t> property;
+    constexpr std::uint32_t type = 0xc0008002, size = 4, padding = 0;
+    for (std::uint32_t word : {type, size, facts.isa_needed, padding}) put(property, word);
+    put_note(out, "GNU", NT_GNU_PROPERTY_TYPE_0, property);
+  }
   for (const std::string& text : facts.dlopen_notes) {
     put_note(out, "FDO", 0x407c0c0a,
              Bytes(reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1));

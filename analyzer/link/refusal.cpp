@@ -44,6 +44,11 @@ std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened) {
   if (opened && (elf.flags_1 & DF_1_NOOPEN)) return "shared object cannot be dlopen()ed";
   const std::string& glibc = scene.machine->glibc;
   if (glibc.empty()) return {};
+  // From 2.33 (glibc sysdeps/x86/dl-prop.h, dl_isa_level_check).
+  std::uint32_t have = (1u << scene.machine->isa_level) - 1;
+  if (have != 0 && (elf.isa_needed & ~have) != 0 && compare_versions(glibc, "2.33") >= 0) {
+    return "CPU ISA level is lower than required";
+  }
   // What follows depends on the release (NEWS of 2.36 and 2.41).
   if (packed_without_version(elf) && compare_versions(glibc, "2.36") >= 0) {
     return "DT_RELR without GLIBC_ABI_DT_RELR dependency";

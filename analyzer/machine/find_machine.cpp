@@ -179,6 +179,7 @@ Machine find_machine(const std::string& root) {
   std::vector<std::string> levels;
   if (machine.root.empty()) {
     read_environment(machine);
+    machine.isa_level = static_cast<unsigned>(own_level());
     levels = own_levels();
   }
   for (const Loader& loader : loaders) {

@@ -102,7 +102,9 @@ struct ElfFacts {
   std::vector<VersionNeed> version_needs;
   std::vector<VersionDefinition> version_definitions;
 
-  std::string build_id;                      ///< hex, empty when there is none
+  std::uint32_t isa_needed =
+      0;                 ///< GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 the baseline, 1 v2, 2 v3, 3 v4
+  std::string build_id;  ///< hex, empty when there is none
   std::optional<std::uint32_t> stack_flags;  ///< p_flags of PT_GNU_STACK
   std::uint64_t tls_size = 0;                ///< p_memsz of PT_TLS, bytes
   std::uint64_t tls_alignment = 0;

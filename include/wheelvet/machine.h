@@ -18,9 +18,10 @@ struct Machine {
   std::vector<std::string> default_folders;  ///< compiled into ld.so, in order
   std::vector<std::string> capabilities;     ///< subfolders tried first, best first
   std::unordered_map<std::string, std::string> cache;  ///< ld.so.cache: name -> path for this CPU
-  std::string platform;                                ///< what $PLATFORM stands for
-  std::string lib;    ///< what $LIB stands for: "lib64", "lib/x86_64-linux-gnu"
-  std::string glibc;  ///< release of the loader: "2.36"; empty when it is not glibc's
+  unsigned isa_level = 0;  ///< of an x86-64 processor: 1 the baseline to 4; 0 when not known
+  std::string platform;    ///< what $PLATFORM stands for
+  std::string lib;         ///< what $LIB stands for: "lib64", "lib/x86_64-linux-gnu"
+  std::string glibc;       ///< release of the loader: "2.36"; empty when it is not glibc's
 
   std::string interpreter;  ///< the environment's Python, links resolved; empty for none
   std::string site;         ///< the environment's site-packages; empty for none

@@ -494,6 +494,32 @@ def _(data):
             struct.pack_into("<Q", data, at + 16, address + 8)
 
 
+@case("a processor of the baseline level is enough for an object that asks for it")
+def _(scene):
+    scene.root("int root;", "-Wl,-z,x86-64-baseline")
+
+
+@case("an object that asks for x86-64-v2")
+def _(scene):
+    scene.root("int root;", "-Wl,-z,x86-64-v2")
+
+
+@case("an object that asks for x86-64-v3")
+def _(scene):
+    scene.root("int root;", "-Wl,-z,x86-64-v3")
+
+
+@case("an object that asks for x86-64-v4, which many processors do not have")
+def _(scene):
+    scene.root("int root;", "-Wl,-z,x86-64-v4")
+
+
+@case("what is needed asks for x86-64-v4")
+def _(scene):
+    scene.lib("libleaf.so", LEAF, "-Wl,-z,x86-64-v4")
+    scene.root(USES_LEAF, needed=["libleaf.so"], rpath="$ORIGIN")
+
+
 @case("a stack that shall be executable is refused from 2.41 on")
 def _(scene):
     scene.root("int root;", "-Wl,-z,execstack")

@@ -272,3 +272,10 @@ TEST_CASE("what a file is when it is no ELF is told from its first bytes") {
     CHECK_FALSE(to_string(static_cast<FileKind>(i)).empty());
   }
 }
+
+TEST_CASE("the processor level that an object asks for is read from its property note, stubs too") {
+  ElfFacts facts = facts_of(fixture("small/libsmall.so"));
+  CHECK(facts.isa_needed == 0);
+  facts.isa_needed = 7;
+  CHECK(facts_of(write_slice(facts)).isa_needed == 7);
+}

@@ -375,3 +375,13 @@ TEST_CASE("VER-002: versions that are no number are judged as well") {
   elf.version_needs = {{"libstdc++.so.6", {needed_version("CXXABI_TM_1", 2)}}};
   CHECK(judged().empty());
 }
+
+TEST_CASE("OBJ-008: an object that asks for more than the baseline processor") {
+  for (auto [bits, told] : {std::pair{0u, false}, {1u, false}, {3u, true}, {15u, true}}) {
+    CAPTURE(bits);
+    Wheel wheel("a-1-cp312-cp312-manylinux_2_17_x86_64.whl");
+    wheel.module("a/_C.cpython-312-x86_64-linux-gnu.so").isa_needed = bits;
+    Lines lines = wheel.judged(check_objects);
+    CHECK((std::find(lines.begin(), lines.end(), "warning OBJ-008") != lines.end()) == told);
+  }
+}
