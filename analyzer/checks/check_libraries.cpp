@@ -89,9 +89,15 @@ void refused_object(const RootView& view, const Refusal& refusal, FindingSet& fo
   Finding& finding = found.at(object.name, "FILE-003", Severity::error);
   finding.title = fmt::format("the loader refuses {}: {}", object.name, refusal.reason);
   finding.cause = "the file is there and is an ELF object, but not one that it opens";
-  finding.fix = refusal.reason.find("stack") == std::string::npos
-                    ? "build it as a shared object for this loader"
-                    : "link it with -z noexecstack, or clear the flag with patchelf";
+  auto says = [&](std::string_view words) {
+    return refusal.reason.find(words) != std::string::npos;
+  };
+  finding.fix = says("stack") ? "link it with -z noexecstack, or clear the flag with patchelf"
+                : says("static TLS")
+                    ? "import it before the libraries that use up the room, or raise "
+                      "GLIBC_TUNABLES=glibc.rtld.optional_static_tls"
+                : says("ISA") ? "a processor of that level, or a build for the baseline"
+                              : "build it as a shared object for this loader";
   add_search(view, object, finding);
 }
 

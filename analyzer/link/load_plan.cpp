@@ -179,6 +179,14 @@ struct Search {
       if (auto hit = try_list(*elf->runpath, *object, Found::runpath)) return *hit;
     }
     if (auto hit = try_cache_and_built_in(elf)) return *hit;
+    // The loader itself is in every process, wherever the kernel found it (PT_INTERP).
+    const std::string& loader = scene.machine->loader;
+    if (!loader.empty() && loader.ends_with("/" + std::string(name))) {
+      std::optional<Hit> hit = try_path(loader, Found::loaded);
+      bool readable = hit && hit->file != none && !scene.files[hit->file].facts->problem &&
+                      scene.files[hit->file].facts->kind == FileKind::elf;
+      return readable ? *hit : Hit{none, library_of(*scene.rules, name), Found::system, {}};
+    }
     return assume();
   }
 };
@@ -353,7 +361,8 @@ void assume_interpreter(const Scene& scene, LoadPlan& plan) {
   plan.global_scope = {0};
   const char* loader =
       plan.machine == EM_AARCH64 ? "ld-linux-aarch64.so.1" : "ld-linux-x86-64.so.2";
-  if (scene.machine->given) {
+  bool has_libc = scene.machine->given && Search{scene, plan, "libc.so.6", {}}.run(0).file != none;
+  if (has_libc) {
     // The machine's own: some of glibc's libraries known and others assumed would be no process.
     add_load(plan, interpreter.name, true, "start");
     plan.loads[0].root = 0;

@@ -187,6 +187,7 @@ Machine find_machine(const std::string& root) {
     if (text.empty()) continue;
     elf_machine = loader.machine;
     machine.glibc = release_of(text);
+    machine.loader = loader.path;
     machine.default_folders = built_in_folders(text);
     break;
   }

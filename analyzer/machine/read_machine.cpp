@@ -127,6 +127,7 @@ InputFacts read_machine(const Machine& machine, const std::vector<Input>& inputs
     }
   }
   if (!machine.interpreter.empty()) reader.add_path(machine.interpreter);
+  if (!machine.loader.empty()) reader.add_path(machine.loader);
   // What every interpreter loads, whether or not one is at hand.
   for (const char* name :
        {"libm.so.6", "libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}) {

@@ -16,6 +16,7 @@ struct Machine {
   std::vector<std::string> library_path;     ///< LD_LIBRARY_PATH, empty entries left out
   std::vector<std::string> preload;          ///< LD_PRELOAD and /etc/ld.so.preload, in order
   std::vector<std::string> default_folders;  ///< compiled into ld.so, in order
+  std::string loader;                        ///< path of ld.so itself
   std::vector<std::string> capabilities;     ///< subfolders tried first, best first
   std::unordered_map<std::string, std::string> cache;  ///< ld.so.cache: name -> path for this CPU
   unsigned isa_level = 0;  ///< of an x86-64 processor: 1 the baseline to 4; 0 when not known
