@@ -36,7 +36,7 @@ struct Interpreter {
   bool free_threaded = false;
 };
 
-Interpreter interpreter_of(std::string text) {
+Interpreter read_release(std::string text) {
   Interpreter out;
   out.free_threaded = text.ends_with('t');
   if (out.free_threaded) text.pop_back();
@@ -83,7 +83,7 @@ std::vector<Finding> check_installation(const Run& run) {
   FindingSet found;
   const Machine& machine = *run.scene.machine;
   if (machine.python.empty()) return {};
-  Interpreter have = interpreter_of(run.scene.python);
+  Interpreter have = read_release(run.scene.python);
   std::string_view arch =
       machine.lib.find("aarch64") != std::string::npos || machine.platform == "aarch64" ? "aarch64"
                                                                                         : "x86_64";

@@ -50,4 +50,10 @@ std::string bundled_from(std::string_view path, std::string_view package);
 /// True for names of shared objects: ".so" at the end or followed by a version.
 bool is_library_name(std::string_view path);
 
+/// What stands behind the last '/'.
+std::string_view base_name(std::string_view path);
+
+/// The text without blanks, tabs and carriage returns at its ends.
+std::string_view trimmed(std::string_view text);
+
 }  // namespace wheelvet

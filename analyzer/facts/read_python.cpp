@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::uint64_t max_source = 8u << 20;
 
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 std::string_view top_of(std::string_view path) { return path.substr(0, path.find('/')); }
 
 bool of_tests(std::string_view path) {

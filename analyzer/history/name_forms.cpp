@@ -10,25 +10,6 @@
 namespace wheelvet {
 namespace {
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
-// The same words for both spellings of the string ABI (libstdc++'s _GLIBCXX_USE_CXX11_ABI).
-std::string without_string_abi(std::string text) {
-  replace_all(text,
-              "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
-              "std::string");
-  replace_all(text, "std::basic_string<char, std::char_traits<char>, std::allocator<char>>",
-              "std::string");
-  replace_all(text, "[abi:cxx11]", "");
-  replace_all(text, "std::__cxx11::", "std::");
-  return text;
-}
-
 // The parts of a qualified name, as in "at::TensorBase::const_data_ptr<short, 0>".
 struct Scoped {
   std::string enclosing;  // "TensorBase", without template arguments

@@ -186,4 +186,26 @@ std::vector<std::string_view> identifiers(std::string_view mangled) {
   return out;
 }
 
+namespace {
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+}  // namespace
+
+std::string without_string_abi(std::string text) {
+  replace_all(text,
+              "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+              "std::string");
+  replace_all(text, "std::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+              "std::string");
+  replace_all(text, "[abi:cxx11]", "");
+  replace_all(text, "std::__cxx11::", "std::");
+  return text;
+}
+
 }  // namespace wheelvet

@@ -49,4 +49,8 @@ void each_identifier(std::string_view mangled, Each&& each) {
 /// SetDevice. Not a parse: length-prefixed words are picked wherever they stand.
 std::vector<std::string_view> identifiers(std::string_view mangled);
 
+/// A readable name with the same words for both spellings of the string ABI (libstdc++'s
+/// _GLIBCXX_USE_CXX11_ABI).
+std::string without_string_abi(std::string text);
+
 }  // namespace wheelvet

@@ -1,4 +1,5 @@
 #include "link/link.h"
+#include "facts/metadata.h"
 
 #include <fmt/format.h>
 
@@ -17,10 +18,6 @@ namespace wheelvet {
 namespace {
 
 bool loadable(const FileFacts& facts) { return facts.kind == FileKind::elf && !facts.problem; }
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
 
 // Sonames that a file needs, directly or through files of the scene.
 std::set<std::string> needed_closure(const Scene& scene, std::size_t file) {

@@ -15,25 +15,6 @@ namespace {
 constexpr std::size_t most_shown = 3;
 constexpr int words_looked_at = 3;  // the scope and the name stand before the parameters
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
-    text.replace(at, from.size(), to);
-    at += to.size();
-  }
-}
-
-// The same words for both spellings of the string ABI (libstdc++'s _GLIBCXX_USE_CXX11_ABI).
-std::string without_string_abi(std::string text) {
-  replace_all(text,
-              "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
-              "std::string");
-  replace_all(text, "std::basic_string<char, std::char_traits<char>, std::allocator<char>>",
-              "std::string");
-  replace_all(text, "[abi:cxx11]", "");
-  replace_all(text, "std::__cxx11::", "std::");
-  return text;
-}
-
 struct Target {
   std::string symbol;
   std::optional<CxxName> name;

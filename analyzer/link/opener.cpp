@@ -4,14 +4,11 @@
 
 #include <algorithm>
 
+#include "facts/metadata.h"
 #include "link/search_path.h"
 
 namespace wheelvet {
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
 
 // A pattern that could stand for any library says nothing of this one: its file name must have
 // letters of its own.

@@ -6,18 +6,13 @@
 #include <cstdlib>
 #include <map>
 
+#include "facts/metadata.h"
 #include "machine/tree.h"
 
 namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_text = 1u << 20;
-
-std::string_view trimmed(std::string_view text) {
-  std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
