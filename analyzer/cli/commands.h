@@ -10,6 +10,7 @@ namespace wheelvet::cli {
 int run_check(const Options& options);
 int run_inspect(const Options& options);
 int run_stub(const Options& options);
+int run_doctor(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rules/rules.h"
+#include "wheelvet/doctor_report.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/report.h"
 
@@ -21,14 +22,18 @@ std::string render_text(const Report& report, const TextOptions& options);
 /// Pretty-printed JSON of the report schema; no time stamps, no absolute paths.
 std::string render_json(const Report& report, bool stats);
 
+/// What `doctor` says.
+std::string render_text(const DoctorReport& report, const TextOptions& options);
+std::string render_json(const DoctorReport& report, bool stats);
+
 /// The error envelope of JSON mode.
 std::string render_json_error(const Problem& problem, int exit_code);
 
 /// The catalogue as JSON.
 std::string render_json_rules(const std::vector<CatalogEntry>& catalog);
 
-/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "probe", "tuning". Empty for
-/// an unknown name.
+/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "doctor", "probe", "tuning".
+/// Empty for an unknown name.
 std::string json_schema(const std::string& name);
 std::vector<std::string> json_schema_names();
 
