@@ -108,7 +108,7 @@ void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
   std::vector<Input> inputs;
-  for (const std::string& path : targets) inputs.push_back(open_input(path, true));
+  for (const std::string& path : name_inputs(targets)) inputs.push_back(open_input(path, true));
   Facts facts = read_facts(inputs, {});
   Rules rules = load_rules();
   Inspection out;

@@ -1,5 +1,6 @@
 #include "checks/platform_floor.h"
 
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +50,8 @@ std::vector<std::string> private_imports(const PolicyRule& policy, const ElfFact
   }
   std::vector<std::string> out;
   for (std::size_t i = 1; i < elf.symbols.count && !owners.empty(); ++i) {
-    if (!elf.symbols.undefined(i)) continue;
+    // A weak import may stay unresolved: Rust's library asks so for what old systems lack.
+    if (!elf.symbols.undefined(i) || elf.symbols.at(i).binding == STB_WEAK) continue;
     auto owner = owners.find(elf.symbols.name(i));
     if (owner == owners.end()) continue;
     out.push_back(fmt::format("{} of {}", owner->first, owner->second));
@@ -70,8 +72,8 @@ std::string lowest_policy(const Rules& rules, const InputFacts& input) {
     }
   }
   if (objects.empty()) return {};
-  std::string_view arch = objects[0]->machine == 183 ? "aarch64" : "x86_64";  // EM_AARCH64
-  for (const PolicyRule& policy : rules.policies) {                           // the lowest first
+  std::string_view arch = objects[0]->machine == EM_AARCH64 ? "aarch64" : "x86_64";
+  for (const PolicyRule& policy : rules.policies) {  // the lowest first
     if (policy.arch != arch) continue;
     bool fits = std::all_of(objects.begin(), objects.end(), [&](const ElfFacts* elf) {
       return fits_versions(policy, *elf) && fits_libraries(policy, *elf, own) &&

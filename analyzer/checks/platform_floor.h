@@ -13,7 +13,8 @@ namespace wheelvet {
 /// "GLIBC_2.34" as {"GLIBC", "2.34"}; "CXXABI_TM_1" as {"CXXABI", "TM_1"}, as policies list it.
 std::pair<std::string, std::string> split_version(const std::string& version);
 
-/// Names of a library that the object imports and that the policy keeps private to it, as
+/// Names of a library that the object imports, not weakly, and that the policy keeps private to it,
+/// as
 /// "_tr_align of libz.so.1": an allowed library of another host need not have them.
 std::vector<std::string> private_imports(const PolicyRule& policy, const ElfFacts& elf);
 

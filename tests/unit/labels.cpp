@@ -387,9 +387,13 @@ TEST_CASE("an executable of a wheel counts for its floor as a library does") {
 TEST_CASE("VER-005: names that the policy of the tag keeps private to a library that it allows") {
   for (bool needed : {true, false}) {
     Wheel wheel("a-1-cp312-cp312-manylinux_2_28_x86_64.whl");
-    wheel.module("a/m.so", {{"_tr_align", false}},
+    MadeSymbol weak{"_tr_tally", false, VER_NDX_GLOBAL, STB_WEAK};
+    wheel.module("a/m.so", {{"_tr_align", false}, weak},
                  needed ? Lines{"libz.so.1"} : Lines{"libown.so"});
     Lines judged = wheel.judged([](const Run& run) { return check_floors(run); });
+    std::vector<Finding> findings =
+        wheel.findings([](const Run& run) { return check_floors(run); });
+    if (needed) CHECK(findings.at(0).evidence == Lines{"_tr_align of libz.so.1"});
     CHECK(judged == (needed ? Lines{"warning VER-005"} : Lines{}));
     CHECK(lowest_policy(load_rules(), wheel.stage.facts.inputs[0]) == "");
   }
