@@ -25,6 +25,8 @@ std::string_view kind_name(InputKind kind) {
       return "file";
     case InputKind::machine:
       return "machine";
+    case InputKind::release:
+      return "release";
   }
   return "";
 }
@@ -308,6 +310,10 @@ std::vector<std::string> scope_of(const Run& run) {
   for (const Input& input : run.inputs) {
     if (input.kind == InputKind::folder) {
       out.push_back(fmt::format("RECORD of {}: not checked: installed", input.label));
+    }
+    if (input.kind == InputKind::release && !input.instead) {
+      out.push_back(fmt::format("{}: judged by the history of its exported names, not by its files",
+                                input.label));
     }
     if (input.kind != InputKind::stub) continue;
     if (run.facts.hashed) {
