@@ -9,6 +9,7 @@
 
 #include "checks/checks.h"
 #include "checks/explain.h"
+#include "checks/torch_releases.h"
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
 #include "history/release.h"
@@ -136,6 +137,16 @@ std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& fac
   return asked;
 }
 
+// How the roots that miss something of torch's fare with each of its releases.
+TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               std::optional<AskedHistory> asked) {
+  TorchReleases out;
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  out.beside = build_beside(out.asked, scene);
+  out.trials = try_releases(staging, out.asked);
+  return out;
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -179,6 +190,14 @@ Report check(const Request& request) {
   clock.lap("link");
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);
+  options.only = roots_missing_torch(run, roots);
+  std::optional<TorchReleases> torch;
+  if (!options.only.empty()) {
+    Staging staging{inputs, facts, rules, machine, scene.python, options};
+    torch = compare_releases(staging, scene, std::move(history));
+    run.torch = &*torch;
+  }
+  clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");
   stats.bytes_read = facts.bytes_read;

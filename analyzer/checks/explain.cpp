@@ -126,7 +126,8 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     bool concerns =
         std::find(finding.roots.begin(), finding.roots.end(), view.path) != finding.roots.end();
     if (!concerns) continue;
-    if (finding.id == "LIB-003" || finding.id == "LIB-008") unanswered = true;
+    bool open = finding.id == "LIB-003" || finding.id == "LIB-008" || finding.id == "PIN-001";
+    if (open) unanswered = true;
     if (finding.severity == Severity::error) fails = true;
     if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
