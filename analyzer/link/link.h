@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct LinkOptions {
   bool alone = false;
   unsigned jobs = 1;       ///< threads
   bool installed = false;  ///< the roots are those of the environment, not of the targets
+  std::set<std::string> only;  ///< judge these roots alone, by installed path; empty for all
 };
 
 /// A library that no search path of a root reaches, opened before it.
