@@ -58,8 +58,12 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
 
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   std::vector<Input> inputs;
-  for (const std::string& path : request.targets) inputs.push_back(open_input(path, true));
-  for (const std::string& path : request.providers) inputs.push_back(open_input(path, false));
+  for (const std::string& path : name_inputs(request.targets)) {
+    inputs.push_back(open_input(path, true));
+  }
+  for (const std::string& path : name_inputs(request.providers)) {
+    inputs.push_back(open_input(path, false));
+  }
   if (!request.environment.empty()) open_environment(request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {

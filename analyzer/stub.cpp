@@ -11,7 +11,7 @@
 #include "facts/slice.h"
 #include "input/archive.h"
 #include "input/open_inputs.h"
-#include "input/sha256.h"
+#include "input/hash.h"
 #include "input/stub_manifest.h"
 #include "input/zip_writer.h"
 

@@ -134,6 +134,11 @@ void read_policies(Rules& rules) {
         rule.versions[std::string(key.str())] = texts(*versions, key.str());
       }
     }
+    if (const toml::table* forbidden = entry["forbidden"].as_table()) {
+      for (auto&& [key, value] : *forbidden) {
+        rule.forbidden[std::string(key.str())] = texts(*forbidden, key.str());
+      }
+    }
   });
 }
 

@@ -189,6 +189,8 @@ struct PythonFacts {
 struct InputFacts {
   std::size_t input = 0;  ///< index into the run's inputs
   std::vector<FileFacts> files;
+  /// Executables of a wheel: nobody imports them, and what they need of the system the wheel needs.
+  std::vector<FileFacts> programs;
   std::vector<PackageFacts> packages;
   std::vector<PythonFacts> python;   ///< of the files that could matter, in path order
   bool python_read = false;          ///< the input holds Python source at all
@@ -199,7 +201,7 @@ struct InputFacts {
 /// All facts of a run, and what reading them took.
 struct Facts {
   std::vector<InputFacts> inputs;  ///< in the order of the inputs
-  bool hashed = false;             ///< every member was compared with the sha256 in RECORD
+  bool hashed = false;             ///< every member was compared with the hash in RECORD
   std::uint64_t bytes_read = 0;    ///< inflated or read
   std::uint64_t second_passes = 0;
 };
