@@ -163,6 +163,7 @@ struct FileFacts {
   std::shared_ptr<const KnownExports> known;
   /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
   std::uint64_t device = 0, inode = 0;
+  std::string release;  ///< what its own text says: "2.28.9+cuda13.0" of libnccl; mostly empty
   std::optional<Problem> problem;
 };
 
