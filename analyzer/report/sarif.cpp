@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "input/sha256.h"
+#include "input/hash.h"
 #include "report/escape.h"
 #include "report/finding_rows.h"
 #include "report/json_document.h"

@@ -374,9 +374,9 @@ TomlText read_toml(std::string_view text, std::string_view name) {
 }
 
 const std::vector<std::string>& toml_values(const TomlTable& table, std::string_view key) {
-  static const std::vector<std::string> none;
+  static const std::vector<std::string> nothing;
   auto found = table.find(key);
-  return found == table.end() ? none : found->second;
+  return found == table.end() ? nothing : found->second;
 }
 
 std::string toml_value(const TomlTable& table, std::string_view key) {
