@@ -102,4 +102,7 @@ const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::str
 /// The same by the tags of a file's package.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
+/// The glibc that tags of a release without a policy of its own promise: "2.25" of
+/// manylinux_2_25 (PEP 600), the lowest of several. Empty when a tag has a policy by its name.
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags);
 }  // namespace wheelvet
