@@ -142,15 +142,35 @@ bool is_object(const SceneFile& file) {
   return file.facts->kind == FileKind::elf && !file.facts->problem;
 }
 
-const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::string>& tags,
+                                  std::uint16_t machine) {
   const PolicyRule* lowest = nullptr;
-  for (const std::string& tag : tags_of(run, file)) {
-    const PolicyRule* policy =
-        policy_of(*run.scene.rules, read_tag(tag).platform, arch_of(file.facts->elf.machine));
-    auto rank = [&](const PolicyRule* rule) { return rule - run.scene.rules->policies.data(); };
-    if (policy && (!lowest || rank(policy) < rank(lowest))) lowest = policy;
+  for (const std::string& tag : tags) {
+    const PolicyRule* policy = policy_of(rules, read_tag(tag).platform, arch_of(machine));
+    if (policy && (!lowest || policy < lowest)) lowest = policy;  // they lie in one list
   }
   return lowest;
+}
+
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags) {
+  constexpr std::string_view family = "manylinux_";
+  std::string lowest;
+  for (const std::string& tag : tags) {
+    std::string_view platform = read_tag(tag).platform;
+    std::size_t machine = platform.find('_', platform.find('_', family.size()) + 1);
+    std::string_view name = platform.substr(0, std::min(machine, platform.size()));
+    bool listed = std::any_of(rules.policies.begin(), rules.policies.end(),
+                              [&](const PolicyRule& policy) { return policy.name == name; });
+    if (listed || !name.starts_with(family)) return {};
+    std::string glibc(name.substr(family.size()));
+    std::replace(glibc.begin(), glibc.end(), '_', '.');
+    if (lowest.empty() || compare_versions(glibc, lowest) < 0) lowest = glibc;
+  }
+  return lowest;
+}
+
+const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+  return promised_policy(*run.scene.rules, tags_of(run, file), file.facts->elf.machine);
 }
 
 namespace {
