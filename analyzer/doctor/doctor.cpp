@@ -245,7 +245,7 @@ DoctorReport examine(const DoctorRequest& request) {
   };
   add(check_toolkits(host, rules));
   add(check_loader_paths(host));
-  add(check_driver(host, rules));
+  add(check_driver(host));
   add(check_site_files(host, rules));
   add(check_nccl(host, rules, records));
   add(check_triton(host, rules));

@@ -122,10 +122,11 @@ void read_gpus(const HostFacts& host, const TomlText& rules, DriverFacts& out) {
   }
 }
 
-std::string floor_of(const TomlText& rules, const std::string& cuda) {
-  auto tables = rules.find("driver");
-  for (const TomlTable& table : tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
-    if (toml_value(table, "cuda") == major_of(cuda)) return toml_value(table, "floor");
+// The driver that every release of a CUDA major runs on (rules/driver.toml).
+std::string floor_of(const std::string& cuda) {
+  TomlText drivers = read_toml(rules_text("driver.toml"), "rules/driver.toml");
+  for (const TomlTable& table : drivers["major"]) {
+    if (toml_value(table, "cuda") == major_of(cuda)) return toml_value(table, "driver");
   }
   return {};
 }
@@ -141,7 +142,7 @@ DriverFacts read_driver(const HostFacts& host, const TomlText& rules) {
   return out;
 }
 
-std::vector<Finding> check_driver(const HostFacts& host, const TomlText& rules) {
+std::vector<Finding> check_driver(const HostFacts& host) {
   std::vector<Finding> findings;
   const DriverFacts& driver = host.driver;
   auto add = [&](const char* id, Severity severity, std::string title,
@@ -198,7 +199,7 @@ std::vector<Finding> check_driver(const HostFacts& host, const TomlText& rules) 
   std::string newest = driver.compat && !driver.version.empty() ? driver.version
                        : driver.kernel.empty()                  ? driver.version
                                                                 : driver.kernel;
-  std::string floor = floor_of(rules, host.torch_cuda);
+  std::string floor = floor_of(host.torch_cuda);
   if (!floor.empty() && !newest.empty() && compare_versions(newest, floor) < 0) {
     Finding& finding = add(
         "DRV-003", Severity::error,

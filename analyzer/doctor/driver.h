@@ -11,6 +11,6 @@ namespace wheelvet {
 
 DriverFacts read_driver(const HostFacts& host, const TomlText& rules);
 
-std::vector<Finding> check_driver(const HostFacts& host, const TomlText& rules);
+std::vector<Finding> check_driver(const HostFacts& host);
 
 }  // namespace wheelvet

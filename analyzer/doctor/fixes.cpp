@@ -340,7 +340,7 @@ struct Planner {
         if (finding.fix.starts_with(verb))
           plan.commands.push_back({finding.fix, finding.id, finding.title});
       }
-      if (finding.id != "JIT-003") continue;
+      if (finding.id != "JIT-003" && !finding.id.starts_with("FAM-")) continue;
       for (std::string_view word : words_of(finding.fix)) {
         if (word.find("==") != std::string_view::npos) plan.constraints.emplace_back(word);
       }
