@@ -45,11 +45,13 @@ void find_user(const DoctorRequest& request, HostFacts& host) {
     const passwd* own = request.user.empty() ? getpwuid(geteuid()) : getpwnam(request.user.c_str());
     if (!request.user.empty() && !own)
       throw WrongUsage(fmt::format("{}: no such user", request.user));
+    host.self = request.user.empty();
+    if (own) host.user = own->pw_name;
     if (own) host.home = own->pw_dir;
-    if (request.user.empty() && home && *home) host.home = home;
-    if (own && request.user.empty()) host.user.clear();
+    if (host.self && home && *home) host.home = home;
     return;
   }
+  host.self = false;
   if (host.user.empty()) host.user = "root";
   std::string text = text_of(host.machine.root, "/etc/passwd", most_text);
   for (std::string_view line : lines_of(text)) {

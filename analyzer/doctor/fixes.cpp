@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "doctor/services.h"
+#include "doctor/site_files.h"
 #include "doctor/site_script.h"
 #include "doctor/toolkits.h"
 #include "doctor/words.h"
@@ -141,7 +143,6 @@ struct Planner {
     std::vector<std::string_view> lines = lines_of(site.text);
     std::string out;
     bool imports_os = site.text.find("import os") != std::string::npos;
-    std::set<unsigned> done;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::string_view line = lines[i];
       auto edit = std::find_if(wanted.begin(), wanted.end(),
@@ -230,86 +231,107 @@ struct Planner {
     return error == std::errc() && line > 0;
   }
 
-  void fix_variables() {
-    std::set<std::string> done;
-    for (const Start& start : host.starts) {
-      for (const auto& [name, variable] : start.inherited) {
-        bool wrong = names_toolkit(name) && wrong_toolkit(variable.value);
-        std::string path;
-        unsigned line = 0;
-        if (!wrong || !place_of(variable.from, path, line) ||
-            !done.insert(variable.from + name).second)
-          continue;
-        const char* id = has("TKT-001")    ? "TKT-001"
-                         : has("TKT-002")  ? "TKT-002"
-                         : has("TKT-003")  ? "TKT-003"
-                         : has("SITE-005") ? "SITE-005"
-                                           : nullptr;
-        if (id) replace_value(path, line, name, variable.value, id);
-      }
+  struct ValueEdit {
+    std::string name, old, id;
+  };
+
+  const char* toolkit_id() const {
+    for (const char* id : {"TKT-001", "TKT-002", "TKT-003", "SITE-005"}) {
+      if (has(id)) return id;
     }
+    return nullptr;
   }
 
-  // Puts the right value where the wrong one stands in that line.
-  void replace_value(const std::string& path, unsigned number, const std::string& name,
-                     const std::string& old, const char* id) {
+  void fix_variables() {
+    const char* id = toolkit_id();
+    if (!id || best.empty()) return;
+    std::map<std::string, std::map<unsigned, ValueEdit>> wanted;
+    for (const Start& start : host.starts) {
+      for (const auto& [name, variable] : start.inherited) {
+        std::string path;
+        unsigned line = 0;
+        bool wrong = names_toolkit(name) && wrong_toolkit(variable.value);
+        if (wrong && place_of(variable.from, path, line)) {
+          wanted[path].emplace(line, ValueEdit{name, variable.value, id});
+        }
+      }
+    }
+    for (const auto& [path, edits_by_line] : wanted) replace_values(path, edits_by_line);
+  }
+
+  // Puts the right toolkit where the wrong one stands, under a line that says why.
+  void replace_values(const std::string& path, const std::map<unsigned, ValueEdit>& wanted) {
     FixedFile& fixed = file(path);
-    std::vector<std::string_view> lines = lines_of(fixed.after);
-    if (number > lines.size()) return;
-    std::string line(lines[number - 1]);
-    std::size_t at = line.find(name),
-                value = at == std::string::npos ? at : line.find(old, at + name.size());
-    if (value == std::string::npos) return;
-    line.replace(value, old.size(), best);
+    std::vector<std::string_view> lines = lines_of(fixed.before);
     std::string out;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      out += i + 1 == number ? line : std::string(lines[i]);
+      std::string line(lines[i]);
+      auto edit = wanted.find(static_cast<unsigned>(i + 1));
+      if (edit != wanted.end()) {
+        std::size_t at = line.find(edit->second.name);
+        std::size_t value = at == std::string::npos
+                                ? at
+                                : line.find(edit->second.old, at + edit->second.name.size());
+        if (value != std::string::npos) {
+          line.replace(value, edit->second.old.size(), best);
+          out += fmt::format("# wheelvet {}\n", edit->second.id);
+          settle(fixed, edit->second.id.c_str());
+        }
+      }
+      out += line;
       if (i + 1 < lines.size()) out += '\n';
     }
     fixed.after = out;
-    settle(fixed, id);
   }
 
-  // Consumers that read other variables than the one that is set: both are set.
+  // Who reads CUDA_PATH and not CUDA_HOME, or the other way, finds the same toolkit when both are
+  // set.
   void fix_agreement() {
-    if (!has("TKT-003") || best.empty()) return;
-    const Start& start = host.starts.front();
+    const char* id = toolkit_id();
+    if (!id || best.empty()) return;
     std::string lines;
     for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-      if (!start.inherited.contains(name)) lines += fmt::format("{}={}\n", name, best);
+      if (!host.starts.front().inherited.contains(name))
+        lines += fmt::format("{}={}\n", name, best);
     }
     if (lines.empty()) return;
     FixedFile& fixed = file("/etc/environment");
     if (!fixed.after.empty() && !fixed.after.ends_with('\n')) fixed.after += '\n';
-    fixed.after += "# wheelvet TKT-003: one toolkit for all who look for one\n" + lines;
-    settle(fixed, "TKT-003");
+    fixed.after +=
+        fmt::format("# wheelvet {}: one toolkit for all who look for one\n{}", id, lines);
+    settle(fixed, id);
   }
 
   // --- services ---
 
+  // The variables of the shell with the corrections so far: those are what a unit lacks.
+  Variables corrected_shell() const {
+    HostFacts after = host;
+    for (SiteFile& site : after.site_files) {
+      for (const FixedFile& fixed : plan.files) {
+        if (fixed.path == site.path) site.text = fixed.after;
+      }
+    }
+    Start& shell = after.starts.front();
+    if (toolkit_id() && !best.empty()) {
+      for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+        shell.inherited[name] = {best, "/etc/environment", true};
+      }
+    }
+    shell.runs.clear();
+    apply_site_files(after, shell);
+    return shell.effective;
+  }
+
   void fix_services() {
+    Variables shell = corrected_shell();
     for (std::size_t i = 1; i < host.starts.size(); ++i) {
       const Start& start = host.starts[i];
       if (!start.file.ends_with(".service")) continue;
       std::string lines;
-      for (const Finding& finding : findings) {
-        bool ours = finding.id == "SVC-001" && !finding.objects.empty() &&
-                    finding.objects.front() == start.file;
-        if (!ours) continue;
-        for (const std::string& evidence : finding.evidence) {
-          std::string name = evidence.substr(0, evidence.find('='));
-          auto here = host.starts.front().effective.find(name);
-          if (here == host.starts.front().effective.end()) continue;
-          lines += fmt::format("Environment=\"{}={}\"\n", name,
-                               unit_text(value_for(name, here->second.value)));
-        }
-      }
-      // One toolkit for all, here too.
-      for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-        bool set = start.inherited.contains(name) ||
-                   lines.find(std::string("\"") + name + "=") != std::string::npos;
-        if (!set && !best.empty() && (has("TKT-003") || !lines.empty()))
-          lines += fmt::format("Environment=\"{}={}\"\n", name, best);
+      for (const auto& [name, variable] : shell) {
+        bool lacks = !start.effective.contains(name) && matters(rules, name) && variable.sure;
+        if (lacks) lines += fmt::format("Environment=\"{}={}\"\n", name, unit_text(variable.value));
       }
       if (lines.empty()) continue;
       FixedFile& fixed =

@@ -106,9 +106,7 @@ struct Reader {
   void others() {
     std::string temporary = folder("TMPDIR", "/tmp");
     add("torchinductor",
-        folder("TORCHINDUCTOR_CACHE_DIR",
-               temporary + "/torchinductor_" + (host.user.empty() ? "root" : host.user)),
-        {});
+        folder("TORCHINDUCTOR_CACHE_DIR", temporary + "/torchinductor_" + host.user), {});
     add("triton", folder("TRITON_CACHE_DIR", folder("TRITON_HOME", host.home) + "/.triton/cache"),
         {});
     add("tvm-ffi", folder("TVM_FFI_CACHE_DIR", host.home + "/.cache/tvm-ffi"), {});

@@ -272,18 +272,20 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
     std::string from = fmt::format("{}:{}", path, first);
     if (whole.starts_with("FROM ")) start.inherited.clear();
     if (whole.starts_with("ENV ")) {
+      // One value for each variable throughout an instruction (Dockerfile reference).
+      const Variables before = start.inherited;
       std::vector<std::string> words = unquoted_words(whole.substr(4));
       bool old_form = !words.empty() && words[0].find('=') == std::string::npos;
       if (old_form) {
         std::string_view rest = trimmed(whole.substr(4));
         rest = trimmed(rest.substr(std::min(rest.size(), words[0].size())));
-        set(start.inherited, words[0], expanded(rest, start.inherited), from);
+        set(start.inherited, words[0], expanded(rest, before), from);
       } else {
         for (const std::string& word : words) {
           std::size_t equal = word.find('=');
           if (equal == std::string::npos) continue;
-          set(start.inherited, word.substr(0, equal),
-              expanded(word.substr(equal + 1), start.inherited), from);
+          set(start.inherited, word.substr(0, equal), expanded(word.substr(equal + 1), before),
+              from);
         }
       }
     }
@@ -292,7 +294,7 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
   return start;
 }
 
-// --- what is worth comparing ---
+}  // namespace
 
 bool matters(const TomlText& rules, const std::string& name) {
   for (const char* prefix :
@@ -309,8 +311,6 @@ bool matters(const TomlText& rules, const std::string& name) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<std::string> unquoted_words(std::string_view line) {
   std::vector<std::string> words;

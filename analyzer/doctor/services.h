@@ -27,6 +27,9 @@ void read_assignments(std::string_view text, const std::string& path, bool expan
 /// Words of a systemd or shell line: quotes taken off, backslashes resolved.
 std::vector<std::string> unquoted_words(std::string_view line);
 
+/// Whether a variable is worth comparing between starts: a toolkit, tuning, the loader.
+bool matters(const TomlText& rules, const std::string& name);
+
 std::vector<Finding> check_services(const HostFacts& host, const TomlText& rules);
 
 }  // namespace wheelvet

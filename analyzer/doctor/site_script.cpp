@@ -341,7 +341,7 @@ class Runner {
     out.name = key->spelt;
     out.known = value.is_text();
     out.value = value.is_text() ? value.spelt : spelling({equal + 1, range.last});
-    if (value.kind == Value::other) out.fault = value.spelt;
+    out.fault = fault_of(value);
     out.line = tokens_.tokens[range.first].line;
     return out;
   }
@@ -392,6 +392,13 @@ class Runner {
 
   // --- the environment ---
 
+  // The type of a value that is surely no str; empty otherwise.
+  static std::string fault_of(const Value& value) {
+    bool other =
+        value.kind == Value::other || value.kind == Value::list || value.kind == Value::mapping;
+    return other ? value.spelt : std::string();
+  }
+
   SiteAssignment& record(const std::string& name, const Value& value, const char* how,
                          std::size_t token) {
     SiteAssignment& out = out_.assignments.emplace_back();
@@ -400,7 +407,7 @@ class Runner {
     out.value = value.spelt;
     out.how = how;
     out.line = tokens_.tokens[token].line;
-    if (value.kind == Value::other) out.fault = value.spelt;
+    out.fault = fault_of(value);
     auto before = out_.after.find(name);
     if (before != out_.after.end()) {
       out.earlier = before->second.value;
@@ -630,7 +637,9 @@ class Runner {
     if (tokens_.is(open, "(")) {
       std::vector<Range> parts = split(inside, ",");
       if (parts.size() == 1) return evaluate(inside);
-      return sequence(parts);
+      Value tuple = sequence(parts);
+      tuple.spelt = "tuple";
+      return tuple;
     }
     std::vector<Range> parts = split(inside, ",");
     if (tokens_.is(open, "[")) return sequence(parts);

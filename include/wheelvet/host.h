@@ -152,6 +152,7 @@ struct HostFacts {
   Machine machine;
   std::string user, home;
   bool live = true;                               ///< this machine, not a root
+  bool self = true;                               ///< the user is the one that runs this
   std::string prefix, python, interpreter, site;  ///< of the environment; empty for none
   std::vector<std::string> sys_path;              ///< folders, PYTHONPATH first
   std::vector<HostPackage> packages;

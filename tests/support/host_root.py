@@ -100,8 +100,7 @@ class HostRoot:
         self.file(f"{base}/include/{header}", text)
 
     def environment(self, prefix="/opt/venv", python="3.12", torch=None, cuda=None):
-        """A virtual environment over /usr with a Python that is only a name."""
-        self.file(f"/usr/bin/python{python}", b"\x7fELF", 0o755)
+        """A virtual environment over /usr whose interpreter is not there: its links end nowhere."""
         self.folder(f"/usr/lib/python{python}/lib-dynload")
         self.file(f"{prefix}/pyvenv.cfg", f"home = /usr/bin\nversion = {python}.1\n")
         self.link(f"{prefix}/bin/python{python}", f"/usr/bin/python{python}")
