@@ -126,9 +126,8 @@ Report load_everything(const DoctorRequest& request, const HostFacts& host, bool
   load.imports =
       host.torch.empty() ? std::vector<std::string>{} : std::vector<std::string>{"torch"};
   for (const JitCache& cache : host.caches) {
-    if (!cache.mismatch.empty()) continue;
-    for (const std::string& library : cache.libraries)
-      load.targets.push_back(on_this_host(host.machine.root, library));
+    if (!cache.mismatch.empty() || cache.libraries.empty()) continue;
+    load.targets.push_back(on_this_host(host.machine.root, cache.path));
   }
   if (load.targets.empty()) return {};
   return check(load);
@@ -137,8 +136,8 @@ Report load_everything(const DoctorRequest& request, const HostFacts& host, bool
 // Packages: metadata, owners of files, requirements. Whether every module loads is `check --env`'s
 // question; its answer is one line here.
 void add_packages(const Report& loaded, std::vector<Finding>& findings) {
-  static const std::set<std::string> families = {"PKG", "DEP", "META", "REC",  "TAG",
-                                                 "FAM", "OWN", "DUP",  "CUDA", "RUN"};
+  static const std::set<std::string> families = {"PKG", "DEP", "META", "REC", "TAG",
+                                                 "FAM", "DUP", "CUDA", "NCCL"};
   for (const Finding& finding : loaded.findings) {
     if (families.contains(finding.id.substr(0, finding.id.find('-')))) findings.push_back(finding);
   }

@@ -156,9 +156,9 @@ std::vector<Finding> check_jit_caches(const HostFacts& host, const Report& loade
     }
     std::vector<std::string> broken, why;
     for (const std::string& library : cache.libraries) {
-      std::string path = host.machine.root + library;
+      std::string relative = library.substr(cache.path.size() + 1);
       for (const ReportRoot& root : loaded.roots) {
-        bool same = root.path == library || root.path == path || root.path == base_of(library);
+        bool same = root.path == relative || root.path.ends_with("/" + relative);
         if (!same || root.status != Status::fails) continue;
         std::string build = build_of(cache, library);
         if (std::find(broken.begin(), broken.end(), build) == broken.end()) broken.push_back(build);
