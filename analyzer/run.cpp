@@ -71,8 +71,12 @@ Input open_named(const std::string& name, bool target) {
 
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   std::vector<Input> inputs;
-  for (const std::string& name : request.targets) inputs.push_back(open_named(name, true));
-  for (const std::string& name : request.providers) inputs.push_back(open_named(name, false));
+  for (const std::string& path : name_inputs(request.targets)) {
+    inputs.push_back(open_named(path, true));
+  }
+  for (const std::string& path : name_inputs(request.providers)) {
+    inputs.push_back(open_named(path, false));
+  }
   if (!request.environment.empty()) open_environment(request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {

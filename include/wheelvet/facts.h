@@ -163,6 +163,7 @@ struct FileFacts {
   std::shared_ptr<const KnownExports> known;
   /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
   std::uint64_t device = 0, inode = 0;
+  std::string release;  ///< what its own text says: "2.28.9+cuda13.0" of libnccl; mostly empty
   std::optional<Problem> problem;
 };
 
@@ -205,6 +206,8 @@ struct PythonFacts {
 struct InputFacts {
   std::size_t input = 0;  ///< index into the run's inputs
   std::vector<FileFacts> files;
+  /// Executables of a wheel: nobody imports them, and what they need of the system the wheel needs.
+  std::vector<FileFacts> programs;
   std::vector<PackageFacts> packages;
   std::vector<PythonFacts> python;   ///< of the files that could matter, in path order
   bool python_read = false;          ///< the input holds Python source at all
@@ -215,7 +218,7 @@ struct InputFacts {
 /// All facts of a run, and what reading them took.
 struct Facts {
   std::vector<InputFacts> inputs;  ///< in the order of the inputs
-  bool hashed = false;             ///< every member was compared with the sha256 in RECORD
+  bool hashed = false;             ///< every member was compared with the hash in RECORD
   std::uint64_t bytes_read = 0;    ///< inflated or read
   std::uint64_t second_passes = 0;
 };
