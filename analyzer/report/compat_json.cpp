@@ -13,6 +13,14 @@ Document texts(const std::vector<std::string>& values) {
   return out;
 }
 
+Document document_of(const SymbolEvidence& symbol);
+Document document_of(const Finding& finding);
+Document document_of(const CompatRelease& release);
+Document document_of(const CompatRoot& root);
+Document document_of(const CompatBound& bound);
+Document document_of(const CompatFloor& floor);
+Document document_of(const Problem& problem);
+
 template <class List>
 Document all(const List& list) {
   Document out = empty_list();
