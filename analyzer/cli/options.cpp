@@ -136,6 +136,40 @@ void add_check(CLI::App& app, Options& options) {
   check->callback([&options] { options.command = Command::check; });
 }
 
+void add_compat(CLI::App& app, Options& options) {
+  CLI::App* compat = app.add_subcommand(
+      "compat", "which releases of torch a wheel loads with, and whether its metadata says so");
+  compat->add_option("WHEEL", options.targets, "wheel or stub wheel")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  compat
+      ->add_option("--with", options.providers,
+                   "what else is there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  compat->add_option("--python", options.python, "interpreter, such as 3.12 (default: the tags')")
+      ->type_name("X.Y[t]");
+  compat
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  compat->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  compat->add_flag("--stats", options.stats, "time per stage");
+  add_output(*compat, options);
+  compat->footer(
+      "Examples:\n"
+      "  wheelvet compat sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl\n"
+      "  wheelvet compat torchvision-0.24.1-*.whl --format json --fail-on warning\n"
+      "Exit codes: 0 the metadata agrees with what loads, 1 it permits a release that fails, or\n"
+      "  none loads, 2 wrong usage, 3 a release could not be judged, 4 internal error.");
+  compat->callback([&options] { options.command = Command::compat; });
+}
+
 void add_inspect(CLI::App& app, Options& options) {
   CLI::App* inspect = app.add_subcommand("inspect", "the facts: needs, exports, versions, paths");
   inspect->add_option("TARGET", options.targets, "wheel, folder or shared object")
@@ -192,7 +226,7 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, probe or tuning")
+  schema->add_option("NAME", options.targets, "report, load-plan, inspect, compat, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -215,6 +249,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.set_version_flag("--version", std::string("wheelvet ") + program_version());
   app.require_subcommand(1);
   add_check(app, options);
+  add_compat(app, options);
   add_inspect(app, options);
   add_stub(app, options);
   add_probe(app, options);
