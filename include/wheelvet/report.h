@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "wheelvet/coverage.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/input.h"
 #include "wheelvet/link.h"
@@ -101,6 +102,7 @@ struct Report {
   std::vector<Assumption> assumptions;
   std::vector<Undecided> undecided;
   std::vector<ReportPlan> plans;
+  std::vector<GpuCoverage> gpus;  ///< in the order asked
   std::vector<Problem> problems;
   std::vector<std::string> scope;  ///< what was not asked
   Stats stats;
