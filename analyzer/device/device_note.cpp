@@ -70,7 +70,8 @@ class NoteReader {
   }
 
   std::string text() {
-    Bytes bytes = slice(bytes_, at_ + 4, take<std::uint32_t>(), field);
+    auto size = take<std::uint32_t>();
+    Bytes bytes = slice(bytes_, at_, size, field);
     at_ += bytes.size();
     return {bytes.begin(), bytes.end()};
   }

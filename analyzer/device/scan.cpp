@@ -191,11 +191,16 @@ void DeviceScan::leave_entry() {
   }
   if (container_end_ - entry_end_ < fatbin_entry_bytes) {
     problem({{}, {}, "fatbin entry", entry_end_, "does not fit in its container"}, entry_end_);
-    code_.images.resize(container_.first_image);
-    code_.kernels.resize(container_.first_kernel);
-    return search_on(skip_);
+    return drop_container();
   }
   collect(State::entry, fatbin_entry_bytes);
+}
+
+// What is broken is passed over as a whole: its payloads are no device code by themselves.
+void DeviceScan::drop_container() {
+  code_.images.resize(container_.first_image);
+  code_.kernels.resize(container_.first_kernel);
+  search_on(container_end_ - position_);
 }
 
 void DeviceScan::read_entry() {
@@ -207,9 +212,7 @@ void DeviceScan::read_entry() {
     skip_ = entry.header_size - fatbin_entry_bytes;
   } catch (const Unreadable& error) {
     problem(error.problem(), begin_);
-    code_.images.resize(container_.first_image);
-    code_.kernels.resize(container_.first_kernel);
-    return search_on();
+    return drop_container();
   }
   bool code = image_.kind == ImageKind::cubin || image_.kind == ImageKind::ptx;
   bool small = image_.size <= max_unpacked && image_.unpacked <= max_unpacked;

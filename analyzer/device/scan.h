@@ -45,6 +45,7 @@ class DeviceScan {
   void look_at_word();
   void begin_container();
   void leave_entry();
+  void drop_container();
   void read_entry();
   void read_payload();
   void read_kernels(Bytes payload);
