@@ -113,6 +113,19 @@ void add_check(CLI::App& app, Options& options) {
                   "what dlopen of each file alone does: nothing is imported or opened before it\n"
                   "but what --import names, and nothing is excused");
   check
+      ->add_option("--gpu", options.gpus,
+                   "judge the device code for these GPUs: sm_120, 12.0, a product such as\n"
+                   "'RTX PRO 6000 Blackwell', or host for this machine's; a list or repeated")
+      ->type_name("GPU")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  check
+      ->add_option("--driver", options.driver,
+                   "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
+      ->type_name("VERSION");
+  check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
       ->check(CLI::IsMember({"error", "warning", "note"}))
@@ -131,6 +144,7 @@ void add_check(CLI::App& app, Options& options) {
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
       "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
@@ -183,12 +197,16 @@ void add_inspect(CLI::App& app, Options& options) {
                    "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
+  inspect->add_flag("--device", options.device,
+                    "device code: containers and images by architecture");
+  inspect->add_flag("--kernels", options.kernels, "the kernels in it as well");
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
   add_output(*inspect, options);
   inspect->footer(
       "Examples:\n"
       "  wheelvet inspect torch-2.10.0-*.whl\n"
-      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check");
+      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check\n"
+      "  wheelvet inspect libcufft.so.12 --device");
   inspect->callback([&options] { options.command = Command::inspect; });
 }
 

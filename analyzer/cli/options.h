@@ -22,8 +22,11 @@ struct Options {
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
+  std::string driver;
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
