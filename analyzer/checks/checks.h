@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checks/coverage.h"
 #include "link/link.h"
 #include "link/scene.h"
 #include "wheelvet/facts.h"
@@ -15,6 +16,13 @@
 namespace wheelvet {
 
 struct TorchReleases;
+/// What was asked of the device code, and the answer by GPU.
+struct DeviceQuestion {
+  DeviceRules rules;
+  std::vector<Gpu> gpus;
+  std::string driver;  ///< the one that there is, "580.65.06", or empty
+  std::vector<GpuCoverage> coverage;
+};
 
 /// Everything a rule may look at.
 struct Run {
@@ -25,6 +33,7 @@ struct Run {
   /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
   /// the table.
   TorchReleases* torch = nullptr;
+  const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.
@@ -72,6 +81,11 @@ std::vector<Finding> check_labels(const Run& run);
 std::vector<Finding> check_stable_abi(const Run& run);
 std::vector<Finding> check_objects(const Run& run);
 std::vector<Finding> check_dependencies(const Run& run);
+std::vector<Finding> check_device_code(const Run& run, const std::vector<RootView>& roots);
+
+/// Fills in `coverage` for the libraries of the targets.
+void cover_targets(const std::vector<Input>& inputs, const Facts& facts, const Scene& scene,
+                   DeviceQuestion& question);
 
 /// All families, sorted: errors first, then by id and title.
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);

@@ -226,6 +226,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
     add(check_stable_abi(run));
     add(check_objects(run));
     add(check_dependencies(run));
+    add(check_device_code(run, roots));
     add(check_floors(run));
   }
   blame_installation(run, roots, all);

@@ -7,7 +7,7 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, doctor, probe, rules, schema };
+enum class Command { none, check, compat, inspect, stub, doctor, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
@@ -22,11 +22,14 @@ struct Options {
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
+  std::string driver;
   std::string symbols;                          ///< inspect: pattern for --imports and --exports
   std::string user, write_fix, expect, record;  ///< doctor
   std::vector<std::string> units, tuning;       ///< doctor
   bool ask_python = false;                      ///< doctor
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
