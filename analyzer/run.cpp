@@ -13,6 +13,7 @@
 #include "facts/read_python.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
+#include "link/remedy.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
@@ -148,8 +149,9 @@ Report check(const Request& request) {
   options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
+  std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
   clock.lap("link");
-  Run run{inputs, facts, scene, links};
+  Run run{inputs, facts, scene, links, std::move(remedies), request.driver};
   std::vector<RootView> roots = view_roots(run);
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");

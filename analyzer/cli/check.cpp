@@ -49,6 +49,7 @@ int run_check(const Options& options) {
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;
   request.host = options.host;

@@ -44,6 +44,18 @@ void add_check(CLI::App& app, Options& options) {
                   "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
                   "is assumed");
   check
+      ->add_option(
+          "--driver", options.driver,
+          "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  check
       ->add_option("--sysroot", options.sysroot,
                    "judge for the machine whose root is this folder, such as a container's image")
       ->type_name("DIR");

@@ -14,7 +14,7 @@ struct Options {
   std::vector<std::string> providers;
   std::vector<std::string> imports;
   std::string environment, sysroot;
-  std::string python;
+  std::string python, driver;
   std::string format = "text";  ///< text or json
   std::string output;           ///< file, empty for standard output
   std::string color = "auto";

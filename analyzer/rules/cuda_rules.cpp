@@ -55,7 +55,8 @@ DriverRules read_driver_rules() {
     std::string_view line = lines.substr(0, end);
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
     std::size_t tab = line.find('\t');
-    if (tab != std::string_view::npos) out.functions.emplace(line.substr(0, tab), line.substr(tab + 1));
+    if (tab != std::string_view::npos)
+      out.functions.emplace(line.substr(0, tab), line.substr(tab + 1));
   }
   return out;
 }
@@ -64,8 +65,8 @@ PackageFamilies read_families() {
   PackageFamilies out;
   TomlText text = read_file("families.toml");
   for (const TomlTable& each : tables(text, "equal")) {
-    out.equal.push_back({toml_value(each, "package"), toml_values(each, "with"),
-                         toml_value(each, "consequence")});
+    out.equal.push_back(
+        {toml_value(each, "package"), toml_values(each, "with"), toml_value(each, "consequence")});
   }
   for (const TomlTable& each : tables(text, "pair")) {
     out.pairs.push_back({toml_value(each, "package"), toml_value(each, "with"),
@@ -73,6 +74,7 @@ PackageFamilies read_families() {
   }
   for (const TomlTable& each : tables(text, "declared")) {
     out.declared.push_back({toml_value(each, "name"), toml_values(each, "packages"),
+                            toml_values(each, "with_extras"),
                             toml_value(each, "any_requirer") == "true"});
   }
   for (const TomlTable& each : tables(text, "known")) {
@@ -104,8 +106,7 @@ std::string cuda_major_of_package(std::string_view package) {
   if (!package.starts_with("nvidia-")) return {};
   std::size_t at = package.rfind("-cu");
   std::string_view number = at == std::string_view::npos ? "" : package.substr(at + 3);
-  bool digits = !number.empty() &&
-                number.find_first_not_of("0123456789") == std::string_view::npos;
+  bool digits = !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
   return digits ? std::string(number) : "13";
 }
 
