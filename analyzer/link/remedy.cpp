@@ -66,6 +66,16 @@ Machine with_folders(const Machine& machine, const std::vector<Remedy>& remedies
   return out;
 }
 
+// True when a root's load asks in vain for a library that one of the folders has.
+bool asks_for(const LinkedRoot& root, const std::vector<Remedy>& remedies) {
+  const std::vector<PlannedObject>& objects = root.link.plan.objects;
+  return std::any_of(objects.begin(), objects.end(), [&](const PlannedObject& object) {
+    return absent(object) && std::any_of(remedies.begin(), remedies.end(), [&](const Remedy& each) {
+             return each.libraries.contains(object.name);
+           });
+  });
+}
+
 std::map<std::string, const LinkedRoot*> by_path(const Scene& scene, const Links& links) {
   std::map<std::string, const LinkedRoot*> out;
   for (const LinkedRoot& root : links.roots) {
@@ -91,7 +101,11 @@ std::vector<Remedy> try_remedies(const std::vector<Input>& inputs, const Scene& 
   Machine machine = with_folders(*scene.machine, remedies);
   Scene after = set_scene(inputs, *scene.facts, *scene.rules, machine, scene.python);
   after.exact = scene.exact;
-  Links linked = link_scene(after, options);
+  LinkOptions narrowed = options;
+  for (const LinkedRoot& root : links.roots) {
+    if (asks_for(root, remedies)) narrowed.only.insert(scene.files[root.file].facts->path);
+  }
+  Links linked = link_scene(after, narrowed);
   std::set<std::string> still_absent = absent_names(linked);
   std::map<std::string, const LinkedRoot*> before = by_path(scene, links);
   std::set<std::string> mended;
@@ -103,12 +117,8 @@ std::vector<Remedy> try_remedies(const std::vector<Input>& inputs, const Scene& 
   for (Remedy& remedy : remedies) {
     std::erase_if(remedy.libraries,
                   [&](const std::string& name) { return still_absent.contains(name); });
-    for (const auto& [path, root] : before) {
-      bool asks = std::any_of(root->link.plan.objects.begin(), root->link.plan.objects.end(),
-                              [&](const PlannedObject& object) {
-                                return absent(object) && remedy.libraries.contains(object.name);
-                              });
-      if (asks && mended.contains(path)) remedy.mended.insert(path);
+    for (const std::string& path : mended) {
+      if (asks_for(*before.at(path), {remedy})) remedy.mended.insert(path);
     }
   }
   std::erase_if(remedies, [](const Remedy& remedy) { return remedy.libraries.empty(); });

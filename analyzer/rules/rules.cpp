@@ -135,6 +135,11 @@ void read_policies(Rules& rules) {
         rule.versions[std::string(key.str())] = texts(*versions, key.str());
       }
     }
+    if (const toml::table* forbidden = entry["forbidden"].as_table()) {
+      for (auto&& [key, value] : *forbidden) {
+        rule.forbidden[std::string(key.str())] = texts(*forbidden, key.str());
+      }
+    }
   });
 }
 
@@ -369,9 +374,9 @@ TomlText read_toml(std::string_view text, std::string_view name) {
 }
 
 const std::vector<std::string>& toml_values(const TomlTable& table, std::string_view key) {
-  static const std::vector<std::string> none;
+  static const std::vector<std::string> nothing;
   auto found = table.find(key);
-  return found == table.end() ? none : found->second;
+  return found == table.end() ? nothing : found->second;
 }
 
 std::string toml_value(const TomlTable& table, std::string_view key) {

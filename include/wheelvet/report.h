@@ -105,6 +105,7 @@ struct Report {
   std::vector<ReportPlan> plans;
   std::vector<Problem> problems;
   std::vector<std::string> scope;  ///< what was not asked
+  std::string configuration;       ///< name of the configuration file obeyed, or empty
   Stats stats;
 };
 

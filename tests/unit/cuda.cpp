@@ -62,8 +62,9 @@ struct Site {
     const Scene& scene = stage.set();
     LinkOptions options;
     links = link_scene(scene, options);
-    std::vector<Remedy> remedies = try_remedies(stage.inputs, scene, options, links);
-    Run run{stage.inputs, stage.facts, scene, links, remedies, driver};
+    Run run{stage.inputs, stage.facts, scene, links};
+    run.remedies = try_remedies(stage.inputs, scene, options, links);
+    run.driver = driver;
     std::vector<RootView> roots = view_roots(run);
     cuda = cuda_closure(run, roots);
     return run_checks(run, roots);
