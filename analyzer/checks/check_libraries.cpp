@@ -165,7 +165,7 @@ void refused_object(const RootView& view, const Refusal& refusal, FindingSet& fo
 // An object for another machine: the loader does not get to what it needs.
 bool other_machine(const Run& run, const RootView& view, FindingSet& found) {
   const Machine& machine = *run.scene.machine;
-  if (!machine.given || machine.platform.empty()) return false;
+  if (!machine.given || machine.loader.empty()) return false;
   std::uint16_t have = machine.platform == "aarch64" ? EM_AARCH64 : EM_X86_64;
   std::uint16_t built = view.root->link.plan.machine;
   if (built == have) return false;

@@ -42,9 +42,10 @@ void records(const Run& run, FindingSet& found) {
         add_few(finding.objects, path);
       }
       std::string place = input.mount.empty() ? path : input.mount + "/" + path;
+      if (run.scene.by_path.contains(place) || path.starts_with("..")) continue;
       bool there = std::any_of(input.members.begin(), input.members.end(),
                                [&](const Member& member) { return member.name == path; });
-      if (there || run.scene.by_path.contains(place) || path.starts_with("..")) continue;
+      if (there) continue;  // something that is no library, in spite of its name
       Finding& finding = found.at(name, "PKG-003", Severity::warning);
       finding.title = fmt::format("libraries that {} installed are not there", name);
       finding.cause = "its RECORD lists them; something removed them since";

@@ -12,10 +12,12 @@ bool absent(const PlannedObject& object) {
   return object.found == Found::absent && object.file == none;
 }
 
-// Sonames that some root's load asks for in vain.
+// Sonames that some root's load asks for in vain. What the targets break in the environment is
+// judged before and after already.
 std::set<std::string> absent_names(const Links& links) {
   std::set<std::string> out;
   for (const LinkedRoot& root : links.roots) {
+    if (root.broken) continue;
     for (const PlannedObject& object : root.link.plan.objects) {
       if (absent(object)) out.insert(object.name);
     }
@@ -103,7 +105,8 @@ std::vector<Remedy> try_remedies(const std::vector<Input>& inputs, const Scene& 
   after.exact = scene.exact;
   LinkOptions narrowed = options;
   for (const LinkedRoot& root : links.roots) {
-    if (asks_for(root, remedies)) narrowed.only.insert(scene.files[root.file].facts->path);
+    if (!root.broken && asks_for(root, remedies))
+      narrowed.only.insert(scene.files[root.file].facts->path);
   }
   Links linked = link_scene(after, narrowed);
   std::set<std::string> still_absent = absent_names(linked);
