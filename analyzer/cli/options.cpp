@@ -97,6 +97,18 @@ void add_check(CLI::App& app, Options& options) {
                   "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
                   "is assumed");
   check
+      ->add_option(
+          "--driver", options.driver,
+          "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  check
       ->add_option("--sysroot", options.sysroot,
                    "judge for the machine whose root is this folder, such as a container's image")
       ->type_name("DIR");
@@ -121,10 +133,6 @@ void add_check(CLI::App& app, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  check
-      ->add_option("--driver", options.driver,
-                   "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
-      ->type_name("VERSION");
   check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
