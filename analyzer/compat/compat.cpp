@@ -120,13 +120,12 @@ Judged judge(Wheel& wheel, const ReleaseBuild* release, bool explained) {
   return release ? with_release(staging, wheel.torch.asked, *release, stages) : stages();
 }
 
-Status status_of(const Report& report) {
-  Status out = Status::loads;
-  for (const ReportRoot& root : report.roots) {
-    if (root.status == Status::undecided && out == Status::loads) out = Status::undecided;
-    if (root.status == Status::fails && !root.excused) return Status::fails;
+// Null where that file was no root of its own with that release: something else led to it.
+const ReportRoot* root_at(const Judged& judged, const std::string& path) {
+  for (const ReportRoot& root : judged.report.roots) {
+    if (root.path == path) return &root;
   }
-  return out;
+  return nullptr;
 }
 
 bool python_fits(const Wheel& wheel, const HistoryBuild& build) {
@@ -139,12 +138,11 @@ bool python_fits(const Wheel& wheel, const HistoryBuild& build) {
 // Roots that fail with every release, and with some for no reason of torch's or CUDA's: they say
 // nothing of torch.
 void set_aside(const std::vector<Judged>& judged, Compat& out) {
-  for (std::size_t i = 0; i < out.roots.size(); ++i) {
-    CompatRoot& root = out.roots[i];
+  for (CompatRoot& root : out.roots) {
     bool always = true, other_reason = false;
     for (const Judged& each : judged) {
-      const ReportRoot& of = each.report.roots[i];
-      always = always && of.status == Status::fails;
+      const ReportRoot* of = root_at(each, root.path);
+      always = always && of && of->status == Status::fails;
       other_reason = other_reason || !each.blames_torch.contains(root.path);
     }
     root.aside = always && other_reason;
@@ -163,19 +161,17 @@ void add_releases(const Wheel& wheel, const std::vector<ReleaseBuild>& releases,
     release.python_fits = python_fits(wheel, build);
     release.status = Status::loads;
     release.only_cuda = true;
-    for (std::size_t k = 0; k < out.roots.size(); ++k) {
-      const ReportRoot& root = judged[i].report.roots[k];
-      Status status = out.roots[k].aside && !judged[i].blames_torch.contains(root.path)
-                          ? Status::loads
-                          : root.status;
-      release.roots.push_back(root.status);
-      if (status == Status::fails && root.excused) continue;
-      if (status == Status::undecided && release.status == Status::loads) {
+    for (const CompatRoot& root : out.roots) {
+      const ReportRoot* of = root_at(judged[i], root.path);
+      release.roots.push_back(of ? of->status : Status::loads);
+      bool torch = judged[i].blames_torch.contains(root.path);
+      if (!of || of->excused || (root.aside && !torch)) continue;
+      if (of->status == Status::undecided && release.status == Status::loads) {
         release.status = Status::undecided;
       }
-      if (status != Status::fails) continue;
+      if (of->status != Status::fails) continue;
       release.status = Status::fails;
-      if (judged[i].blames_names.contains(root.path)) release.only_cuda = false;
+      if (!torch || judged[i].blames_names.contains(root.path)) release.only_cuda = false;
     }
     release.only_cuda = release.only_cuda && release.status == Status::fails;
   }
@@ -227,14 +223,18 @@ void read_stable(Wheel& wheel, const std::vector<ReleaseBuild>& releases, const 
 
 void add_roots(Wheel& wheel, const std::vector<ReleaseBuild>& releases,
                const std::vector<Judged>& judged, Compat& out) {
-  for (const ReportRoot& of : judged.front().report.roots) {
+  std::map<std::string, const ReportRoot*> all;
+  for (const Judged& each : judged) {
+    for (const ReportRoot& root : each.report.roots) all.emplace(root.path, &root);
+  }
+  for (const auto& [path, of] : all) {
     CompatRoot& root = out.roots.emplace_back();
-    root.path = of.path;
-    root.name = of.name;
-    root.module = of.module;
-    std::size_t index = out.roots.size() - 1;
+    root.path = path;
+    root.name = of->name;
+    root.module = of->module;
     root.loads_with = release_range(wheel.history(), builds_where(releases, [&](std::size_t i) {
-                                      return judged[i].report.roots[index].status == Status::loads;
+                                      const ReportRoot* there = root_at(judged[i], root.path);
+                                      return there && there->status == Status::loads;
                                     }));
     for (const FileFacts& file : wheel.own().files) {
       if (file.path == root.path) read_stable(wheel, releases, file, root);
