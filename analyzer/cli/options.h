@@ -6,7 +6,7 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema };
+enum class Command { none, check, explain, inspect, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;

@@ -257,7 +257,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "probe", "tuning"};
+  return {"report", "load-plan", "explain", "inspect", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

@@ -1,5 +1,5 @@
-// What programs say when something does not load, and the facts that explain it: rules/messages.toml
-// and rules/explain.toml.
+// What programs say when something does not load, and the facts that explain it:
+// rules/messages.toml and rules/explain.toml.
 #pragma once
 
 #include <string>

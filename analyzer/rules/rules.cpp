@@ -392,9 +392,9 @@ ExplainRules load_explain_rules() {
     rules.distributions.push_back({text(entry, "name"), text(entry, "glibc"), text(entry, "gcc")});
   });
   each_table(file, "symbol", [&](const toml::table& entry) {
-    rules.symbols.push_back({texts(entry, "names"), texts(entry, "namespaces"),
-                             text(entry, "kind"), text(entry, "owner"), text(entry, "package"),
-                             text(entry, "since"), text(entry, "say"), read_fixes(entry)});
+    rules.symbols.push_back({texts(entry, "names"), texts(entry, "namespaces"), text(entry, "kind"),
+                             text(entry, "owner"), text(entry, "package"), text(entry, "since"),
+                             text(entry, "say"), read_fixes(entry)});
   });
   each_table(file, "path", [&](const toml::table& entry) {
     rules.paths.push_back({text(entry, "path"), text(entry, "owner"), text(entry, "kind")});

@@ -33,9 +33,9 @@ struct SymbolForm {
 };
 
 struct Repair {
-  std::string side;      ///< what it changes: "torch", "sgl-kernel", "NVIDIA driver"
-  std::string sentence;  ///< what to do
-  std::string command;   ///< the same as a command line; empty when there is none
+  std::string side;               ///< what it changes: "torch", "sgl-kernel", "NVIDIA driver"
+  std::string sentence;           ///< what to do
+  std::string command;            ///< the same as a command line; empty when there is none
   bool verified = false;          ///< the load was simulated with it in place
   std::vector<std::string> next;  ///< what would fail then, as far as it was simulated
 };
@@ -61,7 +61,7 @@ struct Explanation {
 struct Answer {
   std::vector<Explanation> explanations;
   std::uint64_t bytes = 0, lines = 0;
-  bool cut = false;    ///< more different errors than are kept
+  bool cut = false;     ///< more different errors than are kept
   bool binary = false;  ///< the text is mostly no text
 };
 
