@@ -19,6 +19,14 @@ std::string_view below_site(std::string_view path) {
   return {};
 }
 
+// A path whose start somebody left out: ".../torch/lib/libc10.so".
+std::string_view without_ellipsis(std::string_view path) {
+  for (std::string_view start : {"PATH/", ".../", "…/", "./", "../"}) {
+    while (path.starts_with(start)) path.remove_prefix(start.size());
+  }
+  return path;
+}
+
 // "libtorchaudio" of "libtorchaudio.so"; the folder of "torch/lib/libc10.so".
 std::string_view first_name(std::string_view path) {
   std::size_t slash = path.find('/');
@@ -126,6 +134,7 @@ std::string package_text(const FileOwner& owner) {
 }
 
 FileOwner owner_of_file(const Knowledge& knowledge, std::string_view path) {
+  path = without_ellipsis(path);
   std::string_view name = base_name(path);
   std::string_view site = below_site(path);
   for (const PathRule& rule : knowledge.explain.paths) {

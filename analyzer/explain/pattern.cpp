@@ -107,6 +107,10 @@ bool fit(const Pattern& pattern, std::size_t next, std::string_view line, std::s
     std::size_t end = at;
     if (Class belongs = class_of(piece.kind)) {
       while (end < line.size() && belongs(line[end])) ++end;
+      // What follows may begin with a character that the hole would take as well.
+      const std::string* after =
+          i + 1 < pattern.pieces.size() ? &pattern.pieces[i + 1].text : nullptr;
+      while (after && end > at && line.substr(end, after->size()) != *after) --end;
     } else if (i + 1 < pattern.pieces.size()) {
       end = line.find(pattern.pieces[i + 1].text, at);
       if (end == std::string_view::npos) return false;

@@ -49,9 +49,9 @@ bool is_shared_object(std::string_view name) {
   return at != std::string_view::npos && at > 0 && (at + 3 == name.size() || name[at + 3] == '.');
 }
 
-const MessageRule* rule_about(const ExplainRules& rules, std::string_view about) {
+const MessageRule* rule_named(const ExplainRules& rules, std::string_view id) {
   for (const MessageRule& rule : rules.messages) {
-    if (rule.about == about) return &rule;
+    if (rule.id == id) return &rule;
   }
   return nullptr;
 }
@@ -92,8 +92,8 @@ void LogReader::add_byte(char c) {
   auto code = static_cast<unsigned char>(c);
   if (c == '\n' || c == '\r') {
     escape_ = Escape::outside;
-    if (c == '\n') ++log_.lines;
     if (!pending_.empty()) end_line(true);
+    if (c == '\n') ++log_.lines;
     return;
   }
   switch (escape_) {
@@ -134,8 +134,8 @@ void LogReader::end_line(bool whole) {
 
 Log LogReader::end() {
   if (!pending_.empty()) {
-    ++log_.lines;
     end_line(true);
+    ++log_.lines;
   }
   return std::move(log_);
 }
@@ -230,19 +230,20 @@ void LogReader::try_shapes(std::string_view line) {
       std::size_t end = said.find_first_of(") ", path);
       parts["file"] = said.substr(start + 1, end == std::string_view::npos ? end : end - start - 1);
     }
-    if (const MessageRule* rule = rule_about(rules_, "floor")) keep(*rule, parts, line);
+    if (const MessageRule* rule = rule_named(rules_, "version not found")) keep(*rule, parts, line);
   } else if (mangled != std::string_view::npos) {
     std::size_t end = mangled;
     while (end < said.size() && (is_word_character(said[end]) || said[end] == '.')) ++end;
     parts["file"] = file;
     parts["symbol"] = said.substr(mangled, end - mangled);
-    if (const MessageRule* rule = rule_about(rules_, "symbol")) keep(*rule, parts, line);
+    if (const MessageRule* rule = rule_named(rules_, "undefined symbol")) keep(*rule, parts, line);
   } else if (at > 0 && said.find(": ") != std::string_view::npos &&
              file.find('/') == std::string_view::npos) {
     // "<soname>: <cannot open>: <no such file>" behind Python's own word
     parts["library"] = file;
     parts["translated"] = "yes";
-    if (const MessageRule* rule = rule_about(rules_, "library")) keep(*rule, parts, line);
+    if (const MessageRule* rule = rule_named(rules_, "cannot open shared object file"))
+      keep(*rule, parts, line);
   }
 }
 

@@ -106,9 +106,14 @@ Name name_of(Knowledge& knowledge, const Said& said) {
   while (symbol.ends_with('.')) symbol.pop_back();
   if (symbol.find("::") != std::string::npos) symbol = mangled_of(knowledge.history, symbol);
   bool broken = symbol.starts_with("_Z") && !read_cxx_name(symbol);
-  if ((cut || broken) && symbol.size() > 6) {
+  // A name may also be cut where what is left is one.
+  bool unheard = covers(knowledge.history, symbol) && exports_of(knowledge.history, symbol).empty();
+  if ((cut || broken || unheard) && symbol.size() > 6) {
     name.candidates = completions(knowledge, symbol);
-    if (name.candidates.size() == 1) symbol = name.candidates.front();
+    if (name.candidates.size() == 1 && (cut || broken)) {
+      symbol = name.candidates.front();
+      name.candidates.clear();
+    }
   }
   return name;
 }
@@ -211,8 +216,8 @@ std::optional<Explanation> explain_symbol(Knowledge& knowledge, const Said& said
     out = explain_library_symbol(knowledge, said, symbol);
   }
   if (!out) out = of_nobody(knowledge, said, symbol);
-  if (name.candidates.size() > 1) {
-    std::string text = "the name is cut off; names that begin so: ";
+  if (!name.candidates.empty()) {
+    std::string text = "whether the name is cut off; names that begin so: ";
     for (std::size_t i = 0; i < name.candidates.size() && i < most_candidates; ++i) {
       text += (i ? ", " : "") + name.candidates[i];
     }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "explain/families.h"
 #include "facts/metadata.h"
@@ -43,17 +44,32 @@ bool another_build(const Knowledge& knowledge, const Case& c) {
   return plus != std::string::npos && label.substr(plus) != c.release.substr(local);
 }
 
-// The form that the process has instead: the installed torch's, else the best explanation.
+// The form that the process has instead: the installed torch's, else the one that differs least, of
+// these the newer.
 const NameForm* form_there(const Case& c) {
   if (c.installed) {
     for (const NameForm& form : c.story.forms) {
       if (holds(form.builds, *c.installed)) return &form;
     }
   }
+  const NameForm* best = nullptr;
   for (const NameForm& form : c.story.forms) {
-    if (form.instead || c.story.builds.empty()) return &form;
+    if (!form.instead && !c.story.builds.empty()) continue;
+    bool better =
+        !best || form.differences < best->differences ||
+        (form.differences == best->differences && form.builds.back() > best->builds.back());
+    if (better) best = &form;
   }
-  return nullptr;
+  return best;
+}
+
+// All builds that have the function in another form instead.
+std::vector<std::uint32_t> builds_instead(const Case& c) {
+  std::set<std::uint32_t> builds;
+  for (const NameForm& form : c.story.forms) {
+    if (form.instead) builds.insert(form.builds.begin(), form.builds.end());
+  }
+  return {builds.begin(), builds.end()};
 }
 
 const NameForm* strings_form(const Case& c) {
@@ -161,16 +177,16 @@ std::string sentence_of(const Knowledge& knowledge, const Case& c) {
         "older, or lacks {}",
         who, c.readable, version_of(knowledge, c.builds.front()), c.library);
   }
-  const NameForm* there = form_there(c);
-  std::string change = "";
-  if (there && there->instead) {
-    change = fmt::format("; torch {} has it with other parameters",
-                         release_range(history, there->builds));
+  std::string change;
+  std::vector<std::uint32_t> instead = builds_instead(c);
+  if (!instead.empty()) {
+    change = fmt::format("; torch {} {} it with other parameters", release_range(history, instead),
+                         instead.size() == 1 ? "has" : "have");
   }
   return fmt::format(
-      "{} was built for torch {}, which alone export {}{}; the torch in the process "
-      "is none of these",
-      who, release_range(history, c.story.builds), c.readable, change);
+      "{} was built for torch {}, which alone {} {}{}; the torch in the process is {}", who,
+      release_range(history, c.story.builds), c.story.builds.size() == 1 ? "exports" : "export",
+      c.readable, change, c.release.empty() ? "none of these" : c.release);
 }
 
 void add_forms(const Knowledge& knowledge, const Case& c, Explanation& out) {
@@ -293,8 +309,8 @@ std::string built_for(const Knowledge& knowledge, const Case& c) {
 
 std::string process_has(const Knowledge& knowledge, const Case& c) {
   if (!c.release.empty()) return "torch " + c.release;
-  const NameForm* there = form_there(c);
-  if (there && there->instead) return "torch " + release_range(knowledge.history, there->builds);
+  std::vector<std::uint32_t> instead = builds_instead(c);
+  if (!instead.empty()) return "torch " + release_range(knowledge.history, instead);
   if (in_all(c)) return "torch older than " + version_of(knowledge, c.builds.front());
   return only_older_lack_it(c) && !c.story.builds.empty()
              ? "torch older than " + version_of(knowledge, c.story.builds.front())
