@@ -108,7 +108,7 @@ void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
   std::vector<Input> inputs;
-  for (const std::string& path : targets) inputs.push_back(open_input(path, true));
+  for (const std::string& path : name_inputs(targets)) inputs.push_back(open_input(path, true));
   Facts facts = read_facts(inputs, {});
   Rules rules = load_rules();
   Inspection out;
@@ -119,7 +119,7 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
     }
     // What a folder holds belongs to several packages: which of them needs what is not told here.
     bool single = input.packages.size() == 1 && inputs[input.input].kind != InputKind::folder;
-    std::string floor = single ? lowest_policy(rules, input.files) : "";
+    std::string floor = single ? lowest_policy(rules, input) : "";
     for (const PackageFacts& package : input.packages) {
       InspectedPackage& shown = out.packages.emplace_back();
       shown = {package.name,
@@ -135,7 +135,11 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       }
     }
     std::string project = single ? normalised_name(input.packages[0].name) : "";
-    for (const FileFacts& file : input.files) {
+    std::vector<const FileFacts*> files;
+    for (const FileFacts& file : input.files) files.push_back(&file);
+    for (const FileFacts& file : input.programs) files.push_back(&file);
+    for (const FileFacts* each : files) {
+      const FileFacts& file = *each;
       if (file.problem) {
         out.problems.push_back(*file.problem);
         continue;

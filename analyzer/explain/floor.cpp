@@ -92,18 +92,6 @@ void add_runtime_repairs(const Knowledge& knowledge, std::string_view library, c
   out.shows = {fmt::format("strings {} | grep -E '^(GLIBCXX|CXXABI)_' | sort -V | tail -3", file)};
 }
 
-// "GLIBCXX_3.4.26" that a name of libstdc++ carries; empty when the table lacks it.
-std::string node_of(std::string_view symbol) {
-  std::string_view lines = rules_text("exports/releases/libstdcxx.txt");
-  std::string start = std::string(symbol) + "\t";
-  for (std::size_t at = 0; (at = lines.find(start, at)) != std::string_view::npos; ++at) {
-    if (at > 0 && lines[at - 1] != '\n') continue;
-    std::size_t from = at + start.size();
-    return std::string(lines.substr(from, lines.find('\n', from) - from));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::optional<Explanation> explain_floor(Knowledge& knowledge, const Said& said) {
@@ -155,7 +143,7 @@ std::optional<Explanation> explain_floor(Knowledge& knowledge, const Said& said)
 std::optional<Explanation> explain_standard_symbol(Knowledge& knowledge, const Said& said,
                                                    const std::string& symbol) {
   const ExportTable* table = export_table("libstdcxx");
-  std::string node = node_of(symbol);
+  std::string node(table_value("exports/releases/libstdcxx.txt", symbol));
   bool known = !node.empty() || (table && table->names.contains(symbol));
   Explanation out;
   out.kind = "compiler-mangling/libstdc++-symbol";

@@ -27,6 +27,12 @@ std::string_view soname_major(std::string_view soname) {
 
 Releases releases_of(const LibraryRule& rule, std::string_view soname, std::string_view symbol) {
   Releases out;
+  if (rule.kind == "driver") {
+    std::string_view since = table_value("driver_api.txt", symbol);
+    out.table = out.known = !since.empty();
+    if (out.known) out.having.emplace_back(since);
+    return out;
+  }
   const ExportTable* table = export_table("releases/" + rule.exports);
   if (!table) table = export_table(rule.exports);
   if (!table || table->columns.empty()) return out;
@@ -34,10 +40,8 @@ Releases releases_of(const LibraryRule& rule, std::string_view soname, std::stri
   auto row = table->names.find(symbol);
   out.known = row != table->names.end();
   std::string_view major = soname_major(soname);
-  // The driver's soname says nothing of its release.
-  bool all = rule.kind == "driver";
   for (std::size_t i = 0; i < table->columns.size(); ++i) {
-    if (!all && major_of(table->columns[i]) != major) continue;
+    if (major_of(table->columns[i]) != major) continue;
     bool has = out.known && (row->second >> i & 1u) != 0;
     (has ? out.having : out.lacking).push_back(table->columns[i]);
   }

@@ -91,6 +91,10 @@ struct ExplainRules {
   std::vector<std::pair<std::string, std::string>> drivers;  ///< CUDA major -> least driver
 };
 
+/// What stands behind a name and a tab in a table of rules/ with a name per line; empty when it is
+/// not there.
+std::string_view table_value(std::string_view table, std::string_view name);
+
 /// Reads both files. WrongUsage names file and line of one that does not parse.
 ExplainRules load_explain_rules();
 

@@ -11,6 +11,7 @@
 
 #include "embedded_rules.h"
 #include "rules/messages.h"
+#include "rules/toml_text.h"
 #include "wheelvet/link.h"
 #include "wheelvet/problem.h"
 
@@ -133,6 +134,11 @@ void read_policies(Rules& rules) {
     if (const toml::table* versions = entry["versions"].as_table()) {
       for (auto&& [key, value] : *versions) {
         rule.versions[std::string(key.str())] = texts(*versions, key.str());
+      }
+    }
+    if (const toml::table* forbidden = entry["forbidden"].as_table()) {
+      for (auto&& [key, value] : *forbidden) {
+        rule.forbidden[std::string(key.str())] = texts(*forbidden, key.str());
       }
     }
   });
@@ -375,16 +381,30 @@ void read_toolkit_facts(const toml::table& file, ExplainRules& rules) {
                              text(entry, "version"), text(entry, "variable"),
                              text(entry, "least_arch")});
   });
-  rules.drivers = text_pairs(file, "drivers");
 }
 
 }  // namespace
+
+std::string_view table_value(std::string_view table, std::string_view name) {
+  std::string_view lines = rules_text(table);
+  std::string start = std::string(name) + "\t";
+  for (std::size_t at = 0; (at = lines.find(start, at)) != std::string_view::npos; ++at) {
+    if (at > 0 && lines[at - 1] != '\n') continue;
+    std::size_t from = at + start.size();
+    return lines.substr(from, lines.find('\n', from) - from);
+  }
+  return {};
+}
 
 ExplainRules load_explain_rules() {
   ExplainRules rules;
   read_messages(rules);
   toml::table file = parse("explain.toml");
   read_toolkit_facts(file, rules);
+  toml::table drivers = parse("driver.toml");
+  each_table(drivers, "major", [&](const toml::table& entry) {
+    rules.drivers.emplace_back(text(entry, "cuda"), text(entry, "driver"));
+  });
   each_table(file, "node", [&](const toml::table& entry) {
     rules.nodes.push_back({text(entry, "name"), text(entry, "gcc")});
   });
@@ -404,6 +424,67 @@ ExplainRules load_explain_rules() {
         {text(entry, "package"), text(entry, "with"), text_pairs(entry, "releases")});
   });
   return rules;
+}
+
+namespace {
+
+std::vector<std::string> plain_values(const toml::node& node) {
+  std::vector<std::string> out;
+  if (const toml::array* array = node.as_array()) {
+    for (const toml::node& each : *array) {
+      for (std::string& value : plain_values(each)) out.push_back(std::move(value));
+    }
+  } else if (auto text = node.value<std::string>()) {
+    out.push_back(*text);
+  } else if (const auto* truth = node.as_boolean()) {
+    out.push_back(truth->get() ? "true" : "false");
+  } else if (const auto* number = node.as_integer()) {
+    out.push_back(fmt::format("{}", number->get()));
+  }
+  return out;
+}
+
+TomlTable plain_table(const toml::table& table) {
+  TomlTable out;
+  for (const auto& [key, node] : table) {
+    if (!node.is_table()) out.emplace(std::string(key.str()), plain_values(node));
+  }
+  return out;
+}
+
+}  // namespace
+
+TomlText read_toml(std::string_view text, std::string_view name) {
+  TomlText out;
+  try {
+    toml::table file = toml::parse(text, name);
+    for (const auto& [key, node] : file) {
+      std::string word(key.str());
+      if (const toml::table* table = node.as_table()) {
+        out[word].push_back(plain_table(*table));
+      } else if (const toml::array* array = node.as_array(); array && array->is_array_of_tables()) {
+        for (const toml::node& each : *array) out[word].push_back(plain_table(*each.as_table()));
+      } else {
+        if (out[""].empty()) out[""].emplace_back();
+        out[""].front()[word] = plain_values(node);
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    throw WrongUsage(
+        fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  }
+  return out;
+}
+
+const std::vector<std::string>& toml_values(const TomlTable& table, std::string_view key) {
+  static const std::vector<std::string> nothing;
+  auto found = table.find(key);
+  return found == table.end() ? nothing : found->second;
+}
+
+std::string toml_value(const TomlTable& table, std::string_view key) {
+  const std::vector<std::string>& values = toml_values(table, key);
+  return values.empty() ? std::string() : values.front();
 }
 
 }  // namespace wheelvet

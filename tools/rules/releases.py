@@ -32,8 +32,6 @@ TABLES = {
     "cudnn": (["nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"], r"libcudnn\.so\.\d+"),
     "cublasLt": (["nvidia-cublas-cu11", "nvidia-cublas-cu12", "nvidia-cublas"], r"libcublasLt\.so\.\d+"),
     "cublas": (["nvidia-cublas-cu11", "nvidia-cublas-cu12", "nvidia-cublas"], r"libcublas\.so\.\d+"),
-    # The driver is in no wheel: what cuda.h of that release declares.
-    "libcuda": (["nvidia-cuda-runtime-cu11", "nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"], r"cuda\.h"),
 }
 WHEEL = re.compile(r"[\w.]+-(\d[\d.]*)(?:-\d+)?-py3-none-.*x86_64\.whl")
 
@@ -64,19 +62,9 @@ def names_of(web, name, address, library):
         for block in wheel.stream(member):
             file.write(block)
         file.flush()
-        names = declared(file.name) if library.endswith("h") else elf_tables.read_tables(file.name)["names"]
-    names = sorted(names)
+        names = sorted(elf_tables.read_tables(file.name)["names"])
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(names))
-    return names
-
-
-def declared(path):
-    """The functions that cuda.h declares, and the names that its macros give them."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", pathlib.Path(path).read_text(errors="replace"), flags=re.S)
-    names = set(re.findall(r"\b(cu[A-Z]\w*)\s*\(", text))
-    for name, target in re.findall(r"^\s*#\s*define\s+(cu[A-Z]\w*)\s+(cu[A-Z]\w*)\s*$", text, re.M):
-        names |= {name, target}
     return names
 
 
