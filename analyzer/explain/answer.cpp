@@ -127,7 +127,7 @@ Answer explain_log(Knowledge& knowledge, const Log& log, const Question& questio
   for (Explained& each : all) {
     if (report) {
       confirm(*report, each.said, each.explanation);
-      try_repairs(question, *report, each.explanation);
+      try_repairs(question, *report, each.said, each.explanation);
     } else if (each.explanation.kind != "hidden") {
       each.explanation.unknown.emplace_back(
           "what would fail next: a load stops at its first fault (--env PREFIX, or the wheel)");

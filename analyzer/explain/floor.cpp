@@ -44,17 +44,13 @@ void add_glibc_repairs(const Knowledge& knowledge, const Side& wants, std::strin
                          fmt::format("a wheel of {} for an older glibc (a manylinux tag below {}), "
                                      "or build it on this system",
                                      name, tag),
-                         command,
-                         false,
-                         {}});
+                         command});
   std::string systems = distributions(knowledge, release, true);
   out.repairs.push_back({"glibc",
                          fmt::format("a system with glibc {} or newer{}{}; glibc itself cannot be "
                                      "exchanged inside one",
                                      release, systems.empty() ? "" : ": ", systems),
-                         "",
-                         false,
-                         {}});
+                         ""});
   out.shows = {"ldd --version | head -1"};
 }
 
@@ -67,26 +63,20 @@ void add_runtime_repairs(const Knowledge& knowledge, std::string_view library, c
     out.repairs.push_back(
         {"libstdcxx-ng",
          fmt::format("conda's libstdc++ of GCC {} or newer, in that environment", gcc),
-         fmt::format("conda install -c conda-forge 'libstdcxx-ng>={}'", gcc),
-         false,
-         {}});
+         fmt::format("conda install -c conda-forge 'libstdcxx-ng>={}'", gcc)});
   } else {
     std::string systems = distributions(knowledge, gcc, false);
     out.repairs.push_back({"libstdc++",
                            fmt::format("a newer libstdc++.so.6, of GCC {} or newer{}{}; in a conda "
                                        "environment its own, found first",
                                        gcc, systems.empty() ? "" : ": ", systems),
-                           fmt::format("conda install -c conda-forge 'libstdcxx-ng>={}'", gcc),
-                           false,
-                           {}});
+                           fmt::format("conda install -c conda-forge 'libstdcxx-ng>={}'", gcc)});
   }
   out.repairs.push_back(
       {"configuration",
        "a newer copy that lies elsewhere (conda's lib folder, or the system's) has "
        "to be the first that is loaded",
-       "LD_PRELOAD=\"$CONDA_PREFIX/lib/libstdc++.so.6\" python ...",
-       false,
-       {}});
+       "LD_PRELOAD=\"$CONDA_PREFIX/lib/libstdc++.so.6\" python ..."});
   std::string file =
       library.find('/') != std::string_view::npos ? std::string(library) : "libstdc++.so.6";
   out.shows = {fmt::format("strings {} | grep -E '^(GLIBCXX|CXXABI)_' | sort -V | tail -3", file)};
@@ -128,11 +118,8 @@ std::optional<Explanation> explain_floor(Knowledge& knowledge, const Said& said)
     std::string name = has.owner.name;
     if (!name.empty()) {
       bool pip = has.owner.kind == "pip package";
-      out.repairs.push_back({name,
-                             fmt::format("the release of {} that defines {}", name, node),
-                             pip ? fmt::format("pip install --upgrade {}", name) : "",
-                             false,
-                             {}});
+      out.repairs.push_back({name, fmt::format("the release of {} that defines {}", name, node),
+                             pip ? fmt::format("pip install --upgrade {}", name) : ""});
     }
     out.shows = {fmt::format("readelf -V {} | grep {}", library, node)};
   }
@@ -175,9 +162,7 @@ std::optional<Explanation> explain_standard_symbol(Knowledge& knowledge, const S
                    "-lstdc++fs for std::filesystem before GCC 9), beside the torch "
                    "it was built with",
                    name),
-       "",
-       false,
-       {}});
+       ""});
   wants.built_for = rule ? "libstdc++ of GCC " + rule->gcc + " or newer" : "";
   out.sides = {std::move(wants),
                Side{"has", "libstdc++.so.6", owner_of_file(knowledge, "libstdc++.so.6"), ""}};

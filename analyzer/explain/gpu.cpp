@@ -130,9 +130,7 @@ void add_torch_for_gpu(const Knowledge& knowledge, const ArchRule& rule, Explana
            "a torch whose CUDA can have sm_{} ({}): {} of the package index; for older GPUs "
            "its builds for CUDA 12.6 (index cu126) have the longest list",
            rule.name, reason, release_range(knowledge.history, builds)),
-       fmt::format("pip install 'torch=={}'", newest.version),
-       false,
-       {}});
+       fmt::format("pip install 'torch=={}'", newest.version)});
 }
 
 }  // namespace
@@ -173,19 +171,14 @@ std::optional<Explanation> explain_gpu(Knowledge& knowledge, const Said& said) {
     out.repairs.push_back({name,
                            fmt::format("a release or build of {} with code for {}", name,
                                        arch.empty() ? "this GPU" : "sm_" + arch),
-                           rebuild,
-                           false,
-                           {}});
+                           rebuild});
   }
   if (arch == "87" || arch == "72") {
     out.sentence += "; code for 8.0 or 8.6 does not serve the integrated GPU of a Jetson";
   }
   if (wants.owner.kind == "build cache") {
-    out.repairs.push_back({wants.owner.name,
-                           "delete what was built for another GPU",
-                           "rm -r " + wants.what.substr(0, wants.what.rfind('/')),
-                           false,
-                           {}});
+    out.repairs.push_back({wants.owner.name, "delete what was built for another GPU",
+                           "rm -r " + wants.what.substr(0, wants.what.rfind('/'))});
   }
   if (arch.empty()) out.unknown.emplace_back("which GPU it is");
   if (wants.what.empty()) out.unknown.emplace_back("which library's kernel it was");
@@ -222,31 +215,22 @@ std::optional<Explanation> explain_driver(Knowledge& knowledge, const Said& said
              "packages built for CUDA {}: the newest torch of the package index that is one "
              "is {} (CUDA {}); newer ones from torch's own index for that CUDA",
              have, build.version, build.cuda),
-         fmt::format("pip install 'torch=={}'", build.version),
-         false,
-         {}});
+         fmt::format("pip install 'torch=={}'", build.version)});
   } else if (!have.empty()) {
     out.repairs.push_back({"torch",
                            fmt::format("packages built for CUDA {}: no torch of the package index "
                                        "since 2.1.0 is one; see torch's own index",
                                        have),
-                           "",
-                           false,
-                           {}});
+                           ""});
   }
   std::string driver = least_driver(knowledge, want);
   out.repairs.push_back(
       {"NVIDIA driver",
-       driver.empty() ? "or a newer driver" : fmt::format("or driver {} or newer", driver),
-       "",
-       false,
-       {}});
+       driver.empty() ? "or a newer driver" : fmt::format("or driver {} or newer", driver), ""});
   out.repairs.push_back({"NVIDIA driver",
                          "or, on data-centre GPUs, the forward-compatibility library (package "
                          "cuda-compat) first on the loader's path",
-                         "",
-                         false,
-                         {}});
+                         ""});
   out.shows = {"nvidia-smi",
                "python -c 'import torch; print(torch.__version__, torch.version.cuda)'"};
   if (cuda.empty()) out.unknown.emplace_back("which driver it is");
@@ -273,22 +257,17 @@ std::optional<Explanation> explain_ptx(Knowledge& knowledge, const Said& said) {
       name, cuda.empty() ? "" : fmt::format(" (CUDA {})", cuda));
   std::string least =
       built.empty() ? "the CUDA release that the package was built with" : "CUDA " + built;
-  out.repairs.push_back(
-      {"NVIDIA driver", fmt::format("a driver for {} or newer", least), "", false, {}});
+  out.repairs.push_back({"NVIDIA driver", fmt::format("a driver for {} or newer", least), ""});
   out.repairs.push_back({"NVIDIA driver",
                          "or, on data-centre GPUs, the forward-compatibility library (cuda-compat) "
                          "of that release",
-                         "",
-                         false,
-                         {}});
+                         ""});
   out.repairs.push_back(
       {name,
        fmt::format(
            "or a build of {} with machine code for this GPU, or by a toolkit no newer than {}",
            name, cuda.empty() ? "the driver" : "CUDA " + cuda),
-       "",
-       false,
-       {}});
+       ""});
   out.shows = {"nvidia-smi", "wheelvet inspect FILE"};
   out.unknown.emplace_back("which kernel: other kernels of the same package may have machine code");
   if (wants.what.empty()) wants.what = name;
@@ -308,7 +287,7 @@ std::optional<Explanation> explain_arch(Knowledge& knowledge, const Said& said) 
   if (!rule) {
     out.sentence = fmt::format("{} does not know the GPU architecture {}: it is older than the GPU",
                                tool, arch.empty() ? "asked for" : "sm_" + arch);
-    out.repairs = {{"CUDA toolkit", "a newer CUDA toolkit", "", false, {}}};
+    out.repairs = {{"CUDA toolkit", "a newer CUDA toolkit", ""}};
     out.unknown.emplace_back("which CUDA release knows that architecture first");
     return out;
   }
@@ -329,9 +308,7 @@ std::optional<Explanation> explain_arch(Knowledge& knowledge, const Said& said) 
     out.repairs.push_back({bundled.package,
                            fmt::format("{} {} or newer: its own {} is CUDA {}'s", bundled.package,
                                        bundled.since, bundled.tool, bundled.version),
-                           fmt::format("pip install '{}>={}'", bundled.package, bundled.since),
-                           false,
-                           {}});
+                           fmt::format("pip install '{}>={}'", bundled.package, bundled.since)});
     break;
   }
   if (out.kind == "ptxas/triton") {
@@ -346,16 +323,12 @@ std::optional<Explanation> explain_arch(Knowledge& knowledge, const Said& said) 
     out.repairs.push_back(
         {"configuration",
          fmt::format("or the ptxas of an installed CUDA {} or newer{}", since, note),
-         fmt::format("export {}=/usr/local/cuda/bin/ptxas", variable),
-         false,
-         {}});
+         fmt::format("export {}=/usr/local/cuda/bin/ptxas", variable)});
   } else {
     out.repairs.push_back({"CUDA toolkit",
                            fmt::format("a CUDA toolkit from {}{}, first on PATH and in CUDA_HOME",
                                        since, rule->until.empty() ? " on" : " to " + rule->until),
-                           "export CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH",
-                           false,
-                           {}});
+                           "export CUDA_HOME=/usr/local/cuda PATH=/usr/local/cuda/bin:$PATH"});
   }
   out.shows = {tool == "nvcc"
                    ? "which -a nvcc; nvcc --version"

@@ -99,7 +99,7 @@ void add_package_repair(const Knowledge& knowledge, const Side& wants, const std
     repairs.push_back(repair);
   }
   if (differs) {
-    repairs.push_back({"torch", fmt::format("or a torch for CUDA {}", cuda), "", false, {}});
+    repairs.push_back({"torch", fmt::format("or a torch for CUDA {}", cuda), ""});
   }
 }
 
@@ -111,9 +111,7 @@ void add_path_repair(std::string_view soname, const LibraryRule& rule, Explanati
                    "not search; import torch first (it loads CUDA's libraries), or open it by path "
                    "before",
                    folder),
-       fmt::format("python -c 'import torch, ctypes; ctypes.CDLL(\"{}\")'", soname),
-       false,
-       {}});
+       fmt::format("python -c 'import torch, ctypes; ctypes.CDLL(\"{}\")'", soname)});
   out.shows.push_back(fmt::format("pip show -f {} | grep {}", rule.pip.front(), soname));
 }
 
@@ -125,17 +123,10 @@ Explanation of_driver(const Side& wants, const std::string& soname) {
       "container was started without it",
       soname);
   out.repairs = {
-      {"NVIDIA driver",
-       "start the container with the GPUs",
-       "docker run --gpus all ...",
-       false,
-       {}},
-      {"NVIDIA driver", "or install the driver on the host; no pip package has it", "", false, {}},
+      {"NVIDIA driver", "start the container with the GPUs", "docker run --gpus all ..."},
+      {"NVIDIA driver", "or install the driver on the host; no pip package has it", ""},
       {wants.owner.name.empty() ? "the package" : wants.owner.name,
-       "or, where no GPU is meant to be used, a build without CUDA",
-       "",
-       false,
-       {}}};
+       "or, where no GPU is meant to be used, a build without CUDA", ""}};
   out.shows = {"nvidia-smi", "ldconfig -p | grep " + soname};
   return out;
 }
@@ -168,16 +159,12 @@ Explanation of_torch(Knowledge& knowledge, const Side& wants, const std::string&
         "{} needs torch's {}: torch is not installed in this environment, or "
         "not imported first",
         who, soname);
-    out.repairs.push_back(
-        {"torch", "install torch; import it first", "pip install torch", false, {}});
+    out.repairs.push_back({"torch", "install torch; import it first", "pip install torch"});
   } else {
     out.sentence = fmt::format("{} needs torch's {}, which torch {} has", who, soname, range);
     out.repairs.push_back(
-        {"torch",
-         "a torch that has it: " + range,
-         fmt::format("pip install 'torch=={}'", knowledge.history.builds[having.back()].version),
-         false,
-         {}});
+        {"torch", "a torch that has it: " + range,
+         fmt::format("pip install 'torch=={}'", knowledge.history.builds[having.back()].version)});
   }
   std::string rebuild =
       wants.owner.name.empty()
@@ -185,7 +172,7 @@ Explanation of_torch(Knowledge& knowledge, const Side& wants, const std::string&
           : fmt::format("pip install --no-build-isolation --no-binary {} --force-reinstall {}",
                         name, name);
   out.repairs.push_back(
-      {name, fmt::format("a build of {} for the installed torch", name), rebuild, false, {}});
+      {name, fmt::format("a build of {} for the installed torch", name), rebuild});
   return out;
 }
 
@@ -211,9 +198,7 @@ Explanation of_package(Knowledge& knowledge, const Side& wants, const std::strin
     std::string wanted = requirement(rule, knowledge, soname);
     out.repairs.push_back({wanted.substr(0, wanted.find("==")),
                            fmt::format("the package that has {}", soname),
-                           fmt::format("pip install '{}'", wanted),
-                           false,
-                           {}});
+                           fmt::format("pip install '{}'", wanted)});
   }
   if (!cuda.empty()) add_package_repair(knowledge, wants, cuda, out.repairs);
   add_path_repair(soname, rule, out);
@@ -227,11 +212,8 @@ Explanation of_system(const Side& wants, const std::string& soname, const std::s
                                        : std::string(base_name(wants.what));
   out.sentence =
       fmt::format("{} needs {}, a library of the system, which was not found", who, soname);
-  out.repairs.push_back({apt,
-                         fmt::format("system package {} (Debian's name)", apt),
-                         fmt::format("apt install {}", apt),
-                         false,
-                         {}});
+  out.repairs.push_back({apt, fmt::format("system package {} (Debian's name)", apt),
+                         fmt::format("apt install {}", apt)});
   return out;
 }
 
@@ -247,18 +229,13 @@ Explanation of_bundled(const Knowledge& knowledge, const std::string& path, bool
                 "of that library are in the process, and a program took this one's path from "
                 "/proc/self/maps"
               : "; its folder was removed or is incomplete");
-  out.repairs.push_back({name,
-                         "install it again, and restart every process that had it loaded",
-                         fmt::format("pip install --force-reinstall --no-deps {}", name),
-                         false,
-                         {}});
+  out.repairs.push_back({name, "install it again, and restart every process that had it loaded",
+                         fmt::format("pip install --force-reinstall --no-deps {}", name)});
   if (deleted) {
     out.repairs.push_back({name,
                            "use one copy of the library: releases of the packages that take it "
                            "from the nvidia packages",
-                           fmt::format("pip install --upgrade {}", name),
-                           false,
-                           {}});
+                           fmt::format("pip install --upgrade {}", name)});
     out.shows = {"grep -h libcudart /proc/*/maps | awk '{print $6}' | sort -u"};
   }
   return out;
@@ -271,13 +248,10 @@ Explanation of_nobody(const Side& wants, const std::string& soname) {
   out.sentence = fmt::format("{} was not found, and no table here says who brings it", soname);
   out.unknown.push_back("who brings " + soname);
   out.shows = {fmt::format("apt-file search {}", soname)};
-  out.repairs = {{name,
-                  "it may be part of the package itself: install that again",
+  out.repairs = {{name, "it may be part of the package itself: install that again",
                   wants.owner.name.empty()
                       ? ""
-                      : fmt::format("pip install --force-reinstall --no-cache-dir {}", name),
-                  false,
-                  {}}};
+                      : fmt::format("pip install --force-reinstall --no-cache-dir {}", name)}};
   return out;
 }
 
@@ -323,11 +297,8 @@ std::optional<Explanation> explain_library(Knowledge& knowledge, const Said& sai
     out.kind = "duplicate-libraries";
     out.sentence += fmt::format("; packages for two CUDA releases lie side by side: {}",
                                 fmt::join(pairs, ", "));
-    out.repairs.push_back({"environment",
-                           "an environment with the packages of one CUDA release only",
-                           "",
-                           false,
-                           {}});
+    out.repairs.push_back(
+        {"environment", "an environment with the packages of one CUDA release only", ""});
   }
   if (wants.owner.name.empty()) out.unknown.emplace_back("who asked for it: the line does not say");
   out.sides = {std::move(wants), Side{"has", soname, std::move(owner), "not found"}};

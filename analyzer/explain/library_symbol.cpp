@@ -104,14 +104,9 @@ void add_driver_answer(const Releases& releases, const std::string& symbol, Expl
   out.repairs.push_back(
       {"NVIDIA driver",
        since.empty() ? "a newer NVIDIA driver" : "an NVIDIA driver for CUDA " + since + " or newer",
-       "",
-       false,
-       {}});
-  out.repairs.push_back({"package",
-                         "or a build of the package for the CUDA release of the installed driver",
-                         "",
-                         false,
-                         {}});
+       ""});
+  out.repairs.push_back(
+      {"package", "or a build of the package for the CUDA release of the installed driver", ""});
   out.shows.emplace_back("nvidia-smi");
   out.unknown.push_back("which driver is installed: it lacks " + symbol);
 }
@@ -145,11 +140,8 @@ void add_package_repairs(const Knowledge& knowledge, const LibraryRule& rule, co
                                             : fmt::format("{}>={}", package, since);
   std::string lowest = since.empty() ? "the release that it was built with"
                                      : release_text(rule, since) + " or newer";
-  out.repairs.push_back({package,
-                         fmt::format("{}: {} that has it", rule.soname, lowest),
-                         fmt::format("pip install --force-reinstall --no-deps '{}'", requirement),
-                         false,
-                         {}});
+  out.repairs.push_back({package, fmt::format("{}: {} that has it", rule.soname, lowest),
+                         fmt::format("pip install --force-reinstall --no-deps '{}'", requirement)});
   std::string twins = other_majors(rule.pip, package);
   bool shared_folder = !twins.empty() && rule.path.size() == 1 &&
                        rule.path.front().find("/cu1") == std::string::npos;
@@ -158,24 +150,18 @@ void add_package_repairs(const Knowledge& knowledge, const LibraryRule& rule, co
         {package,
          fmt::format("the packages {} and {} put their file at the same place ({}): keep one",
                      package, twins, rule.path.front()),
-         fmt::format("pip uninstall {}", twins),
-         false,
-         {}});
+         fmt::format("pip uninstall {}", twins)});
   }
   out.repairs.push_back(
       {"configuration",
        "if the package is new enough, another copy is loaded first: from LD_LIBRARY_PATH, from the "
        "system or by an earlier import; unset LD_LIBRARY_PATH, and import torch first",
-       "env -u LD_LIBRARY_PATH python ...",
-       false,
-       {}});
+       "env -u LD_LIBRARY_PATH python ..."});
   if (wants.owner.kind == "build cache") {
     out.repairs.push_back(
         {wants.owner.name,
          fmt::format("or build it anew with the CUDA toolkit of torch's release {}", major),
-         fmt::format("rm -r {}", wants.what.substr(0, wants.what.rfind('/'))),
-         false,
-         {}});
+         fmt::format("rm -r {}", wants.what.substr(0, wants.what.rfind('/')))});
   }
   out.shows.push_back(
       fmt::format("LD_DEBUG=libs python -c 'import torch' 2>&1 | grep {}", rule.soname));

@@ -65,11 +65,8 @@ std::optional<Explanation> explain_python_symbol(Knowledge& knowledge, const Sai
         fmt::format("{} needs {}, which CPython has since {}{}: the interpreter is {}", who, symbol,
                     patch, in_all ? "" : " (and no longer in its newest releases)",
                     in_all ? "an older patch release of the same tag" : "older or newer than that");
-    out.repairs.push_back({"CPython",
-                           "a Python of " + patch + " or newer, of the same minor release",
-                           "",
-                           false,
-                           {}});
+    out.repairs.push_back(
+        {"CPython", "a Python of " + patch + " or newer, of the same minor release", ""});
   } else if (!known) {
     out.sentence =
         fmt::format("{} needs {}, which no CPython from {} to {} exports", who, symbol,
@@ -84,18 +81,14 @@ std::optional<Explanation> explain_python_symbol(Knowledge& knowledge, const Sai
         "{} needs {}, which only CPython {} exports: the interpreter is "
         "another minor release",
         who, symbol, range);
-    out.repairs.push_back(
-        {"CPython", fmt::format("Python {}", built.empty() ? range : built), "", false, {}});
+    out.repairs.push_back({"CPython", fmt::format("Python {}", built.empty() ? range : built), ""});
   }
   std::string name = wants.owner.name.empty() ? "the package" : wants.owner.name;
   out.repairs.push_back(
-      {name,
-       fmt::format("a build of {} for this Python", name),
+      {name, fmt::format("a build of {} for this Python", name),
        wants.owner.name.empty()
            ? ""
-           : fmt::format("pip install --force-reinstall --only-binary :all: {}", name),
-       false,
-       {}});
+           : fmt::format("pip install --force-reinstall --only-binary :all: {}", name)});
   wants.built_for = built.empty()
                         ? (patch.empty() ? "CPython " + range : "CPython " + patch + " or newer")
                         : "CPython " + built;
@@ -125,11 +118,8 @@ std::optional<Explanation> explain_module(Knowledge& knowledge, const Said& said
   out.shows = {
       fmt::format("python -c 'import importlib.machinery as m; print(m.EXTENSION_SUFFIXES)'"),
       fmt::format("pip show -f {} | grep '\\.so'", package)};
-  out.repairs = {{package,
-                  fmt::format("a wheel of {} for this Python", package),
-                  fmt::format("pip install --force-reinstall --only-binary :all: {}", package),
-                  false,
-                  {}}};
+  out.repairs = {{package, fmt::format("a wheel of {} for this Python", package),
+                  fmt::format("pip install --force-reinstall --only-binary :all: {}", package)}};
   out.unknown.emplace_back("whether its file is there under another suffix (--env PREFIX)");
   return out;
 }

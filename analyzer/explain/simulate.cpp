@@ -109,6 +109,43 @@ std::vector<std::string> also_lacking(const Report& report, const Wanted& wanted
   return out;
 }
 
+// The providers without the package that a repair puts another release of in place.
+std::vector<std::string> providers_without(const Question& question, const Report& report,
+                                           std::string_view package) {
+  std::vector<std::string> out;
+  for (const std::string& provider : question.providers) {
+    bool replaced =
+        std::any_of(report.inputs.begin(), report.inputs.end(), [&](const ReportInput& input) {
+          return base_name(provider) == input.label &&
+                 std::any_of(input.packages.begin(), input.packages.end(),
+                             [&](const std::string& each) {
+                               return each.substr(0, each.find(' ')) == package;
+                             });
+        });
+    if (!replaced) out.push_back(provider);
+  }
+  return out;
+}
+
+// What the modules that lacked the name lack with the repair in place.
+void judge(const Report& before, const Report& after, const Wanted& wanted, Repair& repair) {
+  bool loads = true, any = false;
+  std::set<std::string> seen;
+  for (const ReportRoot& root : before.roots) {
+    if (!lacks(root, wanted)) continue;
+    for (const ReportRoot& now : after.roots) {
+      if (now.path != root.path) continue;
+      any = true;
+      loads = loads && now.status == Status::loads;
+      for (const std::string& each : lacking(now)) {
+        if (seen.insert(each).second) repair.next.push_back(each + " is missing");
+      }
+      if (now.status == Status::undecided) repair.next.push_back(now.name + " is undecided");
+    }
+  }
+  repair.verified = any && loads;
+}
+
 }  // namespace
 
 bool can_simulate(const Question& question) {
@@ -167,10 +204,22 @@ void confirm(const Report& report, const Said& said, Explanation& explanation) {
   explanation.next = also_lacking(report, wanted);
 }
 
-void try_repairs(const Question& question, const Report& before, Explanation& explanation) {
-  (void)question;
-  (void)before;
-  (void)explanation;
+void try_repairs(const Question& question, const Report& before, const Said& said,
+                 Explanation& explanation) {
+  Wanted wanted = wanted_of(said, explanation);
+  if (question.targets.empty() || wanted.symbol.empty()) return;
+  for (Repair& repair : explanation.repairs) {
+    if (repair.provider.empty()) continue;
+    std::string package = repair.provider.substr(0, repair.provider.find("=="));
+    Request request = request_of(question);
+    request.providers = providers_without(question, before, package);
+    request.providers.push_back(repair.provider);
+    try {
+      judge(before, check(request), wanted, repair);
+    } catch (const WrongUsage&) {
+      // Such as a release that the history lacks: it stays unverified.
+    }
+  }
 }
 
 }  // namespace wheelvet

@@ -18,6 +18,7 @@ Report simulate(const Question& question, Knowledge& knowledge);
 void confirm(const Report& report, const Said& said, Explanation& explanation);
 
 /// Simulates the repairs that put another torch in place, and says what would fail then.
-void try_repairs(const Question& question, const Report& before, Explanation& explanation);
+void try_repairs(const Question& question, const Report& before, const Said& said,
+                 Explanation& explanation);
 
 }  // namespace wheelvet

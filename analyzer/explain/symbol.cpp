@@ -169,7 +169,7 @@ Explanation by_rule(Knowledge& knowledge, const Said& said, const SymbolRule& ru
   for (const MessageFix& fix : rule.fixes) {
     std::optional<std::string> say = filled(fix.say, parts), run = filled(fix.run, parts);
     if (say && run) {
-      out.repairs.push_back({filled(fix.side, parts).value_or(fix.side), *say, *run, false, {}});
+      out.repairs.push_back({filled(fix.side, parts).value_or(fix.side), *say, *run});
     }
   }
   return out;

@@ -59,11 +59,8 @@ std::optional<Explanation> explain_header(Knowledge& knowledge, const Said& said
         "the compiler does not find {}: the package with it is not installed, or "
         "its folder is not on the include path",
         header);
-    out.repairs.push_back({"CUDA toolkit",
-                           fmt::format("system package {}", apt),
-                           fmt::format("apt install {}", apt),
-                           false,
-                           {}});
+    out.repairs.push_back({"CUDA toolkit", fmt::format("system package {}", apt),
+                           fmt::format("apt install {}", apt)});
     if (!pip.empty()) {
       out.repairs.push_back(
           {pip,
@@ -71,9 +68,7 @@ std::optional<Explanation> explain_header(Knowledge& knowledge, const Said& said
                "or pip package {}, whose headers lie in site-packages/{}: name the folder to "
                "the build (CPATH; flashinfer: FLASHINFER_EXTRA_CUDAFLAGS=-I...)",
                pip, include_folder(cuda)),
-           fmt::format("pip install {}", pip),
-           false,
-           {}});
+           fmt::format("pip install {}", pip)});
     }
     out.sides = {Side{"wants", header, {"CUDA toolkit", apt, ""}, ""},
                  Side{"has", "include path", {}, "without it"}};
@@ -100,23 +95,15 @@ std::optional<Explanation> explain_link(Knowledge& knowledge, const Said& said) 
         "lib{0}.so.N, and no toolkit with the link name is on its path",
         link, pip.empty() ? "run-time packages" : "pip packages such as " + pip);
     if (link == "cuda") {
-      out.repairs.push_back({"CUDA toolkit",
-                             "the toolkit's stub is enough to link with",
-                             "export LIBRARY_PATH=/usr/local/cuda/lib64/stubs:$LIBRARY_PATH",
-                             false,
-                             {}});
+      out.repairs.push_back({"CUDA toolkit", "the toolkit's stub is enough to link with",
+                             "export LIBRARY_PATH=/usr/local/cuda/lib64/stubs:$LIBRARY_PATH"});
     }
-    out.repairs.push_back({"CUDA toolkit",
-                           fmt::format("system package {}", apt),
-                           fmt::format("apt install {}", apt),
-                           false,
-                           {}});
+    out.repairs.push_back({"CUDA toolkit", fmt::format("system package {}", apt),
+                           fmt::format("apt install {}", apt)});
     out.repairs.push_back(
         {"configuration",
          "or the folder of a whole toolkit on the linker's path (not the loader's)",
-         "export LIBRARY_PATH=/usr/local/cuda/lib64:$LIBRARY_PATH",
-         false,
-         {}});
+         "export LIBRARY_PATH=/usr/local/cuda/lib64:$LIBRARY_PATH"});
     out.sides = {Side{"wants", "lib" + link + ".so", {"CUDA toolkit", apt, ""}, ""},
                  Side{"has", "linker's path", {}, "without it"}};
     out.shows = {fmt::format("find / -name 'lib{}.so*' 2>/dev/null", link),
@@ -140,9 +127,7 @@ std::optional<Explanation> explain_toolkit(Knowledge& knowledge, const Said& sai
       {"CUDA toolkit",
        fmt::format("the toolkit of CUDA {}, first on PATH and in CUDA_HOME", wanted),
        fmt::format("apt install cuda-toolkit-{0} && export CUDA_HOME=/usr/local/cuda-{1}", dash,
-                   wanted),
-       false,
-       {}});
+                   wanted)});
   std::vector<std::uint32_t> builds = torch_builds(knowledge);
   std::string releases, newest;
   for (std::uint32_t build : builds) {
@@ -159,9 +144,7 @@ std::optional<Explanation> explain_toolkit(Knowledge& knowledge, const Said& sai
                          major_of(found), index)
            : fmt::format("or a torch built with CUDA {}: {} is the newest of the package index",
                          major_of(found), newest),
-       newest.empty() ? "" : fmt::format("pip install 'torch=={}'", newest),
-       false,
-       {}});
+       newest.empty() ? "" : fmt::format("pip install 'torch=={}'", newest)});
   out.sides = {Side{"wants",
                     "torch",
                     {"pip package", "torch", installed_release(knowledge, "torch")},

@@ -222,6 +222,7 @@ void add_torch_repair(const Knowledge& knowledge, const Case& c, Explanation& ou
   repair.side = "torch";
   std::string range = release_range(knowledge.history, builds);
   std::string release = nearest_release(knowledge, c, builds);
+  repair.provider = "torch==" + release;
   if (contradicts && !another_build(knowledge, c)) {
     repair.sentence = fmt::format(
         "see which torch is loaded; remove any other copy, and install "

@@ -42,8 +42,7 @@ void add_data(const Said& said, const Parts& parts, Explanation& out) {
   for (const MessageFix& fix : said.rule->fixes) {
     std::optional<std::string> say = filled(fix.say, parts), run = filled(fix.run, parts);
     if (!say) continue;
-    out.repairs.push_back(
-        {filled(fix.side, parts).value_or(fix.side), *say, run.value_or(""), false, {}});
+    out.repairs.push_back({filled(fix.side, parts).value_or(fix.side), *say, run.value_or("")});
   }
   for (const std::string& show : said.rule->shows) {
     if (std::optional<std::string> text = filled(show, parts)) out.shows.push_back(*text);
@@ -99,19 +98,14 @@ std::optional<Explanation> explain_versions(Knowledge& knowledge, const Said& sa
   std::string package = owner.name.empty() ? library : owner.name;
   std::string major(major_of(wanted));
   out.repairs.push_back(
-      {package,
-       fmt::format("{} {} {}", library, older ? "at least" : "of release", wanted),
-       fmt::format("pip install '{}>={},<{}'", package, wanted, std::stoi("0" + major) + 1),
-       false,
-       {}});
+      {package, fmt::format("{} {} {}", library, older ? "at least" : "of release", wanted),
+       fmt::format("pip install '{}>={},<{}'", package, wanted, std::stoi("0" + major) + 1)});
   out.repairs.push_back(
       {"configuration",
        fmt::format("an older {} comes first on the loader's path: take its folder out "
                    "of LD_LIBRARY_PATH",
                    soname),
-       "env -u LD_LIBRARY_PATH python ...",
-       false,
-       {}});
+       "env -u LD_LIBRARY_PATH python ..."});
   out.shows = {fmt::format("LD_DEBUG=libs python ... 2>&1 | grep {}", soname)};
   wants.what = who;
   wants.built_for = library + " " + wanted;
@@ -135,9 +129,7 @@ std::optional<Explanation> explain_pair(Knowledge& knowledge, const Said& said) 
                          fmt::format("the {} that was built for torch {}{}", package, found,
                                      paired.empty() ? "" : ": " + paired),
                          fmt::format("pip install --upgrade '{}{}'", package,
-                                     paired.empty() ? "" : "==" + paired + ".*"),
-                         false,
-                         {}});
+                                     paired.empty() ? "" : "==" + paired + ".*")});
   std::string label = with.empty() ? "" : with.substr(0, with.find('+'));
   bool minor_only = label.find('.') == label.rfind('.');
   bool same_release = compare_versions(label, found) == 0;
@@ -148,9 +140,7 @@ std::optional<Explanation> explain_pair(Knowledge& knowledge, const Said& said) 
   out.repairs.push_back(
       {"torch",
        fmt::format("or the torch that it was built for{}{}", with.empty() ? "" : ": ", with),
-       torch,
-       false,
-       {}});
+       torch});
   out.sides = {Side{"wants",
                     package,
                     {"pip package", package, version},
@@ -186,15 +176,11 @@ std::optional<Explanation> explain_operator(Knowledge& knowledge, const Said& sa
                          fmt::format("the {} made for the installed torch{}", name,
                                      paired.empty() ? "" : ": " + paired),
                          paired.empty() ? fmt::format("pip install --upgrade torch {}", name)
-                                        : fmt::format("pip install '{}=={}.*'", name, paired),
-                         false,
-                         {}});
+                                        : fmt::format("pip install '{}=={}.*'", name, paired)});
   if (!belongs.empty()) {
     out.repairs.push_back({"torch",
                            fmt::format("or the torch that {} {} belongs to", name, installed),
-                           fmt::format("pip install 'torch=={}.*'", belongs),
-                           false,
-                           {}});
+                           fmt::format("pip install 'torch=={}.*'", belongs)});
   }
   out.shows = {
       fmt::format("python -c 'import torch, glob, sysconfig, ctypes; [ctypes.CDLL(f) for f in "
@@ -226,14 +212,9 @@ std::optional<Explanation> explain_variant(Knowledge& knowledge, const Said& sai
   out.repairs.push_back({package,
                          fmt::format("a release of {} with a library for {}", package,
                                      cuda.empty() ? "this CUDA" : "CUDA " + cuda),
-                         fmt::format("pip install --upgrade {}", package),
-                         false,
-                         {}});
-  out.repairs.push_back({"torch",
-                         "or a torch for one of the CUDA releases that it has libraries for",
-                         "",
-                         false,
-                         {}});
+                         fmt::format("pip install --upgrade {}", package)});
+  out.repairs.push_back(
+      {"torch", "or a torch for one of the CUDA releases that it has libraries for", ""});
   out.shows = {fmt::format("pip show -f {} | grep '\\.so'", package),
                fmt::format("python -m {}", package)};
   out.sides = {

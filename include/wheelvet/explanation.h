@@ -33,11 +33,12 @@ struct SymbolForm {
 };
 
 struct Repair {
-  std::string side;               ///< what it changes: "torch", "sgl-kernel", "NVIDIA driver"
-  std::string sentence;           ///< what to do
-  std::string command;            ///< the same as a command line; empty when there is none
-  bool verified = false;          ///< the load was simulated with it in place
-  std::vector<std::string> next;  ///< what would fail then, as far as it was simulated
+  std::string side;                    ///< what it changes: "torch", "sgl-kernel", "NVIDIA driver"
+  std::string sentence;                ///< what to do
+  std::string command;                 ///< the same as a command line; empty when there is none
+  std::string provider = {};           ///< what stands for it in a simulation: "torch==2.9.1"
+  bool verified = false;               ///< the load was simulated with it in place
+  std::vector<std::string> next = {};  ///< what would fail then, as far as it was simulated
 };
 
 /// The answer to one error of the text.
