@@ -192,6 +192,39 @@ void add_compat(CLI::App& app, Options& options) {
   compat->callback([&options] { options.command = Command::compat; });
 }
 
+void add_explain(CLI::App& app, Options& options) {
+  CLI::App* explain =
+      app.add_subcommand("explain", "what an error message means, and what to change");
+  explain
+      ->add_option("TEXT", options.targets,
+                   "the error line or traceback, a file that holds it, or - for standard input;\n"
+                   "wheels, folders and shared objects beside it are what failed")
+      ->type_name("");
+  explain
+      ->add_option("--with", options.providers,
+                   "what was there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  explain
+      ->add_option("--env", options.environment,
+                   "the venv, conda or system prefix where it happened")
+      ->type_name("PREFIX");
+  explain->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  explain->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  add_output(*explain, options);
+  explain->footer(
+      "Examples:\n"
+      "  wheelvet explain 'ImportError: .../_C.abi3.so: undefined symbol: "
+      "_ZN3c104cuda9SetDeviceEa'\n"
+      "  python train.py 2>&1 | wheelvet explain --env .venv\n"
+      "Exit codes: 0 understood, 2 wrong usage, 3 not understood or unreadable, 4 internal error.");
+  explain->callback([&options] { options.command = Command::explain; });
+}
+
 void add_inspect(CLI::App& app, Options& options) {
   CLI::App* inspect = app.add_subcommand("inspect", "the facts: needs, exports, versions, paths");
   inspect->add_option("TARGET", options.targets, "wheel, folder or shared object")
@@ -252,7 +285,9 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, compat, probe or tuning")
+  schema
+      ->add_option("NAME", options.targets,
+                   "report, load-plan, inspect, compat, explain, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -276,6 +311,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.require_subcommand(1);
   add_check(app, options);
   add_compat(app, options);
+  add_explain(app, options);
   add_inspect(app, options);
   add_stub(app, options);
   add_probe(app, options);

@@ -7,7 +7,7 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, compat, inspect, stub, probe, rules, schema };
+enum class Command { none, check, compat, explain, inspect, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;

@@ -436,7 +436,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "compat", "probe", "tuning"};
+  return {"report", "load-plan", "inspect", "compat", "explain", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {
