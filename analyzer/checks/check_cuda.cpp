@@ -107,10 +107,10 @@ void note_remedies(const Run& run, const Missing& missing, std::vector<Finding>&
 std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   std::map<std::string, std::set<std::string>> out;
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
-    if (!is_object(run.scene.files[i]) ||
-        run.scene.files[i].facts->path.find("/stubs/") != std::string::npos)
-      continue;
-    const LibraryRule* rule = cuda_rule(run, known_name(run, i));
+    const FileFacts& facts = *run.scene.files[i].facts;
+    if (!is_object(run.scene.files[i]) || facts.path.find("/stubs/") != std::string::npos) continue;
+    // By the name as it is: a bundled copy under a name of its own serves nobody else.
+    const LibraryRule* rule = cuda_rule(run, facts.elf.soname);
     if (!rule) continue;
     std::vector<std::string> majors = cuda_majors(*rule);
     if (majors.size() == 1) out[majors.front()].insert(cuda_owner_of(run, i));
@@ -253,6 +253,15 @@ struct Copy {
   std::string major;
 };
 
+// True for a further name of a file that is among the copies.
+bool same_copy(const Run& run, const std::vector<Copy>& copies, std::size_t file) {
+  const FileFacts& facts = *run.scene.files[file].facts;
+  return std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+    const FileFacts& other = *run.scene.files[copy.file].facts;
+    return facts.inode != 0 && facts.inode == other.inode && facts.device == other.device;
+  });
+}
+
 std::map<std::string, std::vector<Copy>> shared_copies(const Run& run) {
   std::map<std::string, std::vector<Copy>> out;
   for (const SharedSoname& shared : cuda_rules().shared) {
@@ -260,6 +269,7 @@ std::map<std::string, std::vector<Copy>> shared_copies(const Run& run) {
     std::set<std::string> majors;
     for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
       if (!is_object(run.scene.files[i]) || known_name(run, i) != shared.soname) continue;
+      if (same_copy(run, copies, i)) continue;
       copies.push_back({i, cuda_major_of(run, i)});
       if (!copies.back().major.empty()) majors.insert(copies.back().major);
     }
@@ -305,16 +315,18 @@ void shared_soname(const Run& run, const std::vector<RootView>& roots, const std
   for (const RootView& view : roots) {
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
-      auto taken = std::find_if(copies.begin(), copies.end(),
-                                [&](const Copy& copy) { return copy.file == object.file; });
-      if (object.file == none || taken == copies.end()) continue;
+      if (object.file == none) continue;
+      auto taken = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
+        return copy.file == object.file || same_copy(run, {copy}, object.file);
+      });
+      if (taken == copies.end()) continue;
       std::string runtime = runtime_in(run, view);
       bool mixed = !runtime.empty() && !taken->major.empty() && runtime != taken->major;
       Finding& finding = found.at(fmt::format("{}\n{}\n{}", soname, taken->file, mixed), "CUDA-004",
                                   mixed ? Severity::warning : Severity::note);
       finding.title =
-          fmt::format("{} is there from {} releases of CUDA; the one taken is of CUDA {}", soname,
-                      copies.size(), taken->major.empty() ? "?" : taken->major);
+          fmt::format("{} is there {} times, of more than one CUDA; the one taken is of CUDA {}",
+                      soname, copies.size(), taken->major.empty() ? "?" : taken->major);
       add_once(finding.evidence, "taken: " + describe(run, *taken));
       for (const Copy& copy : copies) {
         if (copy.file != taken->file)
