@@ -140,7 +140,7 @@ void add_device(DeviceCode&& code, const DeviceRules& rules, const InspectOption
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
   std::vector<Input> inputs;
-  for (const std::string& path : targets) inputs.push_back(open_input(path, true));
+  for (const std::string& path : name_inputs(targets)) inputs.push_back(open_input(path, true));
   ReadOptions reading;
   if (options.device) reading.device = DeviceDepth::headers;
   if (options.kernels) reading.device = DeviceDepth::kernels;
@@ -156,7 +156,7 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
     }
     // What a folder holds belongs to several packages: which of them needs what is not told here.
     bool single = input.packages.size() == 1 && inputs[input.input].kind != InputKind::folder;
-    std::string floor = single ? lowest_policy(rules, input.files) : "";
+    std::string floor = single ? lowest_policy(rules, input) : "";
     for (const PackageFacts& package : input.packages) {
       InspectedPackage& shown = out.packages.emplace_back();
       shown = {package.name,
@@ -172,7 +172,11 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       }
     }
     std::string project = single ? normalised_name(input.packages[0].name) : "";
-    for (FileFacts& file : input.files) {
+    std::vector<FileFacts*> files;
+    for (FileFacts& file : input.files) files.push_back(&file);
+    for (FileFacts& file : input.programs) files.push_back(&file);
+    for (FileFacts* each : files) {
+      FileFacts& file = *each;
       if (file.problem) {
         out.problems.push_back(*file.problem);
         continue;

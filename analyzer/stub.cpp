@@ -11,8 +11,8 @@
 #include "facts/read_facts.h"
 #include "facts/slice.h"
 #include "input/archive.h"
+#include "input/hash.h"
 #include "input/open_inputs.h"
-#include "input/sha256.h"
 #include "input/stub_manifest.h"
 #include "input/zip_writer.h"
 

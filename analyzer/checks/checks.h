@@ -15,6 +15,8 @@
 
 namespace wheelvet {
 
+struct TorchReleases;
+
 /// What was asked of the device code, and the answer by GPU.
 struct DeviceQuestion {
   DeviceRules rules;
@@ -29,7 +31,10 @@ struct Run {
   const Facts& facts;
   const Scene& scene;
   const Links& links;
-  const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
+  /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
+  /// the table.
+  TorchReleases* torch = nullptr;
+  const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of the device code
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.
@@ -105,7 +110,11 @@ TagView read_tag(std::string_view tag);
 /// True when the loader would take the file for an object of some machine.
 bool is_object(const SceneFile& file);
 
-/// The manylinux policy that the tags of a file's package promise; null when they promise none.
+/// The lowest manylinux policy that one of the tags promises for a machine (EM_*); null when none
+/// does.
+const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::string>& tags,
+                                  std::uint16_t machine);
+/// The same by the tags of a file's package.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
 }  // namespace wheelvet

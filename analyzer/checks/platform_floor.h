@@ -13,8 +13,14 @@ namespace wheelvet {
 /// "GLIBC_2.34" as {"GLIBC", "2.34"}; "CXXABI_TM_1" as {"CXXABI", "TM_1"}, as policies list it.
 std::pair<std::string, std::string> split_version(const std::string& version);
 
-/// The lowest policy that every object fits: all versions needed are in its sets, and what is
-/// needed besides the objects themselves is in its list. Empty when none is, or there is no object.
-std::string lowest_policy(const Rules& rules, const std::vector<FileFacts>& files);
+/// Names of a library that the object imports, not weakly, and that the policy keeps private to it,
+/// as
+/// "_tr_align of libz.so.1": an allowed library of another host need not have them.
+std::vector<std::string> private_imports(const PolicyRule& policy, const ElfFacts& elf);
+
+/// The lowest policy that every object and program fits: all versions needed are in its sets, what
+/// is needed besides the objects themselves is in its list, and nothing private is imported. Empty
+/// when none is, or there is no object.
+std::string lowest_policy(const Rules& rules, const InputFacts& input);
 
 }  // namespace wheelvet

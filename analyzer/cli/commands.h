@@ -18,6 +18,9 @@ int run_schema(const Options& options);
 /// written.
 void write_output(const Options& options, const std::string& text);
 
+/// Writes to a file. Unreadable (exit 3) when it cannot all be written.
+void write_file(const std::string& path, const std::string& text);
+
 /// True when the output may be coloured.
 bool use_color(const Options& options);
 

@@ -1,7 +1,10 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 #include "report/version.h"
@@ -9,10 +12,8 @@
 namespace wheelvet::cli {
 namespace {
 
-void add_output(CLI::App& app, Options& options) {
-  app.add_option("--format", options.format, "text (default) or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT");
+// Everything of an output but its format.
+void add_output_place(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write to FILE instead of standard output")
       ->type_name("FILE");
   app.add_option("--color", options.color, "auto (default), always or never; NO_COLOR is honoured")
@@ -20,6 +21,58 @@ void add_output(CLI::App& app, Options& options) {
       ->type_name("WHEN");
   app.add_flag("-q,--quiet", options.quiet, "the verdict line only");
   app.add_flag("-v,--verbose", options.verbose, "everything: notes, every symbol, load plans");
+}
+
+void add_output(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  add_output_place(app, options);
+}
+
+// "sarif=out.sarif" goes to that file, "json" to the output.
+void add_format(const std::string& typed, bool& chosen, Options& options) {
+  std::size_t equals = typed.find('=');
+  std::string name = typed.substr(0, equals);
+  const std::vector<std::string>& known = report_formats();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw CLI::ValidationError("--format",
+                               fmt::format("{} is none of: {}", name, fmt::join(known, ", ")));
+  }
+  if (equals != std::string::npos) {
+    std::string file = typed.substr(equals + 1);
+    if (file.empty()) throw CLI::ValidationError("--format", name + "= names no file");
+    for (const auto& [other, path] : options.format_files) {
+      if (path == file) {
+        throw CLI::ValidationError("--format", other + " and " + name + " go to one file");
+      }
+    }
+    options.format_files.emplace_back(name, file);
+    return;
+  }
+  if (chosen) {
+    throw CLI::ValidationError("--format",
+                               "only one format goes to the output: name a file for "
+                               "the others, as in sarif=FILE");
+  }
+  chosen = true;
+  options.format = name;
+}
+
+void add_report_output(CLI::App& app, Options& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--format",
+         [&options](const std::vector<std::string>& typed) {
+           bool chosen = false;
+           for (const std::string& each : typed) add_format(each, chosen, options);
+         },
+         "text (default), json, sarif, junit, markdown, html or github; with =FILE it goes\n"
+         "there, beside the output; may be repeated")
+      ->type_name("FORMAT[=FILE]")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  add_output_place(app, options);
 }
 
 void add_check(CLI::App& app, Options& options) {
@@ -85,12 +138,13 @@ void add_check(CLI::App& app, Options& options) {
   check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
       ->type_name("N");
   check->add_flag("--stats", options.stats, "time and bytes per stage");
-  add_output(*check, options);
+  add_report_output(*check, options);
   check->footer(
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
+      "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
@@ -163,6 +217,12 @@ void add_documents(CLI::App& app, Options& options) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& report_formats() {
+  static const std::vector<std::string> names = {"text",     "json", "sarif", "junit",
+                                                 "markdown", "html", "github"};
+  return names;
+}
 
 Options read_options(int argc, char** argv, int& exit_code) {
   Options options;

@@ -197,4 +197,11 @@ bool is_library_name(std::string_view path) {
   return false;
 }
 
+bool may_be_program(std::string_view path) {
+  if (is_library_name(path) || path.find(".dist-info/") != std::string_view::npos) return false;
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  bool script = path.find(".data/scripts/") != std::string_view::npos;
+  return script || base.find('.') == std::string_view::npos;
+}
+
 }  // namespace wheelvet

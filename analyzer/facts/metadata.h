@@ -50,6 +50,10 @@ std::string bundled_from(std::string_view path, std::string_view package);
 /// True for names of shared objects: ".so" at the end or followed by a version.
 bool is_library_name(std::string_view path);
 
+/// True for a member of a wheel that may be an executable: a name without a suffix, or a file among
+/// the scripts that an installer puts beside the interpreter.
+bool may_be_program(std::string_view path);
+
 /// What stands behind the last '/'.
 std::string_view base_name(std::string_view path);
 

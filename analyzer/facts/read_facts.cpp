@@ -14,12 +14,13 @@
 #include "device/scan.h"
 #include "facts/elf_facts.h"
 #include "facts/elf_stub.h"
+#include "facts/library_release.h"
 #include "facts/metadata.h"
 #include "facts/record.h"
 #include "facts/spool.h"
 #include "input/archive.h"
+#include "input/hash.h"
 #include "input/random_file.h"
-#include "input/sha256.h"
 
 namespace wheelvet {
 namespace {
@@ -37,7 +38,7 @@ struct Job {
   DeviceFile* device_file = nullptr;  // both null for a member that is read for its hash alone
   DeviceDepth device = DeviceDepth::nothing;
   bool whole = false;       // read to its end, whatever its facts need
-  std::string digest = {};  // the sha256 that RECORD gives, empty when it is not to be compared
+  std::string digest = {};  // what RECORD gives, "sha256=...", empty when it is not to be compared
   std::vector<ArchiveFault> faults = {};
   std::optional<Problem> problem = {};  // of a member without a file
 };
@@ -82,7 +83,8 @@ void finish_device_code(DeviceDepth depth, FileFacts& file) {
 void stream(Job& job, Counters& counters, bool first, const std::function<bool(Bytes)>& sink) {
   bool hashing = first && !job.digest.empty();
   bool wanted = true;
-  Sha256 hash;
+  std::string_view algorithm = std::string_view(job.digest).substr(0, job.digest.find('='));
+  Hasher hash(hash_algorithm(algorithm).value_or(HashAlgorithm::sha256));
   StreamResult result = stream_member(*job.archive, *job.member, [&](Bytes chunk) {
     counters.add(chunk.size());
     if (hashing) hash.add(chunk);
@@ -91,9 +93,10 @@ void stream(Job& job, Counters& counters, bool first, const std::function<bool(B
   });
   if (!first) return;
   note_stream_faults(job, result);
-  if (hashing && record_digest(hash.digest()) != job.digest) {
-    job.faults.push_back(
-        {"REC-005", job.member->name, "SHA-256 of the data differs", job.member->data_offset});
+  if (hashing && fmt::format("{}={}", algorithm, record_digest(hash.digest())) != job.digest) {
+    job.faults.push_back({"REC-005", job.member->name,
+                          fmt::format("{} of the data differs", algorithm),
+                          job.member->data_offset});
   }
 }
 
@@ -113,6 +116,7 @@ void read_streamed(Job& job, Counters& counters) {
     if (job.file->kind != FileKind::elf) return;
     try {
       job.file->elf = read_elf(spool.view());
+      job.file->release = stated_release(spool.view(), job.file->elf.soname);
       finish_device_code(job.device, *job.file);
       return;
     } catch (const Unreadable&) {
@@ -140,6 +144,7 @@ void read_at(const std::string& path, FileFacts& facts, Counters& counters, Devi
   facts.kind = classify(counted.bytes(0, front), file.size());
   if (facts.kind != FileKind::elf) return;
   facts.elf = read_elf(counted);
+  facts.release = stated_release(counted, facts.elf.soname);
   if (device == DeviceDepth::nothing) return;
   if (!facts.elf.from_stub) facts.code = scan_device_code(counted, device == DeviceDepth::kernels);
   finish_device_code(device, facts);
@@ -301,6 +306,14 @@ std::map<std::string, std::string> untrusted_members(const Input& input) {
   return out;
 }
 
+// Of the files that could be programs, those that are; of the others only what could not be read.
+void keep_programs(InputFacts& input) {
+  std::erase_if(input.programs, [&](FileFacts& file) {
+    if (file.problem) input.problems.push_back(std::move(*file.problem));
+    return file.problem || file.kind != FileKind::elf;
+  });
+}
+
 void run_jobs(std::vector<Job>& jobs, Counters& counters, unsigned threads) {
   // The largest first, so that the last thread to finish has little left to do.
   std::vector<Job*> order;
@@ -384,15 +397,28 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
       jobs.push_back(std::move(job));
       if (archived) counters.total += device_files[k]->size;
     }
+    std::vector<const Member*> programs;
     for (const Member& member : input.members) {
+      if (is_library_name(member.name) || untrusted.contains(member.name)) continue;
       if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
-      bool only_whole = whole && !is_library_name(member.name) && !untrusted.contains(member.name);
-      if (!only_whole) continue;
+      bool program = input.kind == InputKind::wheel && may_be_program(member.name);
+      if (program) programs.push_back(&member);
+      if (program || !whole) continue;
       Job job{&input, archives[i].get(), &member};
       job.whole = true;
       job.digest = digest_of(&member);
       jobs.push_back(std::move(job));
       counters.total += member.size;
+    }
+    out.programs.resize(programs.size());
+    for (std::size_t k = 0; k < programs.size(); ++k) {
+      out.programs[k].member = programs[k]->name;
+      out.programs[k].path = installed_path(programs[k]->name);
+      Job job{&input, archives[i].get(), programs[k], &out.programs[k]};
+      job.whole = whole;
+      job.digest = digest_of(programs[k]);
+      jobs.push_back(std::move(job));
+      counters.total += programs[k]->size;
     }
   }
   unsigned threads =
@@ -403,6 +429,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.faults.insert(out.faults.end(), job.faults.begin(), job.faults.end());
     if (job.problem) out.problems.push_back(std::move(*job.problem));
   }
+  for (InputFacts& input : facts.inputs) keep_programs(input);
   facts.hashed = options.hash;
   facts.device_code_read = options.device != DeviceDepth::nothing;
   facts.bytes_read = counters.bytes;
