@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "embedded_rules.h"
+#include "rules/cuda_rules.h"
 #include "rules/device_rules.h"
 #include "rules/messages.h"
 #include "rules/toml_text.h"
@@ -260,8 +261,11 @@ DeviceRules load_device_rules() {
   each_table(file, "family", [&](const toml::table& entry) {
     rules.families.push_back({number(entry, "arch"), numbers(entry, "runs_on")});
   });
-  each_table(file, "release", [&](const toml::table& entry) {
-    rules.releases.push_back({text(entry, "cuda"), text(entry, "ptx"), text(entry, "driver")});
+  each_table(file, "ptx", [&](const toml::table& entry) {
+    std::string cuda = text(entry, "cuda");
+    for (const auto& [release, driver] : driver_rules().releases) {
+      if (release == cuda) rules.releases.push_back({cuda, text(entry, "version"), driver});
+    }
   });
   each_table(file, "use", [&](const toml::table& entry) {
     rules.uses.push_back({text(entry, "package"), text(entry, "library"), numbers(entry, "on"),
