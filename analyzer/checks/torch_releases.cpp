@@ -151,8 +151,9 @@ std::set<std::string> roots_missing_torch(const Run& run, const std::vector<Root
     misses =
         misses || std::any_of(view.objects.begin(), view.objects.end(), [&](std::size_t index) {
           const PlannedObject& object = view.object(index);
-          return (object.found == Found::absent || object.found == Found::declared) &&
-                 object.library != none && rules.libraries[object.library].kind == "torch";
+          bool absent = object.found == Found::absent || object.found == Found::declared;
+          return absent && object.library != none &&
+                 rules.libraries[object.library].kind == "torch";
         });
     if (misses) out.insert(view.path);
   }
