@@ -52,6 +52,11 @@ cache = (b"glibc-ld.so.cache1.1" + struct.pack("<IIIIIII", 1, len(strings), 2, 7
 put("ld_cache", "new", cache)
 put("ld_cache", "compat", b"ld.so-1.7.0\0" + struct.pack("<I", 0) + cache)
 
+here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "device_code")
+for name in sorted(os.listdir(here)):
+    if name.endswith((".fatbin", ".cubin", ".ptx")):
+        with open(os.path.join(here, name), "rb") as file:
+            put("device_code", name, b"\x7f" + file.read())
 symbol = b"_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
 for name, text in {
     "symbol": b"ImportError: /v/site-packages/sgl_kernel/common_ops.abi3.so: undefined symbol: " + symbol + b"\ntorch 2.10.0+cu128\n",
