@@ -365,11 +365,11 @@ TEST_CASE("two NCCLs by path: import order decides, and a warning only where one
 }
 
 TEST_CASE("the host side of one kernel given out by two libraries of a scope") {
-  for (std::uint8_t visibility : {STV_DEFAULT, STV_HIDDEN}) {
+  for (int visibility : {STV_DEFAULT, STV_HIDDEN}) {
     Site site;
     site.package("mine", "1.0");
     MadeSymbol stub{"_Z21__device_stub__kernelPi"};
-    stub.visibility = visibility;
+    stub.visibility = static_cast<std::uint8_t>(visibility);
     site.library("mine/libone.so", "libone.so", {}, {stub});
     site.module("mine/_C.abi3.so", {"libone.so"}, {stub}).rpath = "$ORIGIN";
     bool given_out = visibility == STV_DEFAULT;
