@@ -19,6 +19,7 @@
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
+#include "machine/host_gpus.h"
 #include "machine/read_machine.h"
 
 namespace wheelvet {
@@ -163,6 +164,34 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
   facts.inputs.push_back(std::move(files));
 }
 
+// What is asked of the device code; "host" stands for this machine's GPUs and its driver.
+DeviceQuestion device_question(const Request& request) {
+  DeviceQuestion question;
+  question.driver = request.driver;
+  if (request.gpus.empty()) return question;
+  question.rules = load_device_rules();
+  for (const std::string& text : request.gpus) {
+    if (text != "host") {
+      question.gpus.push_back(read_gpu(text, question.rules));
+      continue;
+    }
+    HostGpus host = find_host_gpus();
+    for (const std::string& product : host.products) {
+      question.gpus.push_back(read_gpu(product, question.rules));
+    }
+    if (question.driver.empty()) question.driver = host.driver;
+  }
+  // Eight GPUs of one kind are one question.
+  std::vector<Gpu> each;
+  for (Gpu& gpu : question.gpus) {
+    bool known = std::any_of(each.begin(), each.end(),
+                             [&](const Gpu& other) { return other.arch == gpu.arch; });
+    if (!known) each.push_back(std::move(gpu));
+  }
+  question.gpus = std::move(each);
+  return question;
+}
+
 }  // namespace
 
 Report check(const Request& request) {
@@ -175,7 +204,10 @@ Report check(const Request& request) {
   std::vector<Input> inputs = open_inputs(request, machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
+  DeviceQuestion question = device_question(request);
+  ReadOptions reading{request.jobs, request.hash, request.progress};
+  if (!question.gpus.empty()) reading.device = DeviceDepth::kernels;
+  Facts facts = read_facts(inputs, reading);
   clock.lap("facts");
   Rules rules = loaded.get();
   std::optional<AskedHistory> history = open_releases(inputs, facts);
@@ -194,9 +226,11 @@ Report check(const Request& request) {
   add_broken(inputs, facts, scene, options, links);
   std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
   clock.lap("link");
+  cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
+  if (!question.gpus.empty()) run.device = &question;
   run.remedies = std::move(remedies);
-  run.driver = request.driver;
+  run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
   std::optional<TorchReleases> torch;

@@ -7,7 +7,7 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema };
+enum class Command { none, check, compat, explain, inspect, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
@@ -22,8 +22,10 @@ struct Options {
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;

@@ -365,11 +365,12 @@ TEST_CASE("two NCCLs by path: import order decides, and a warning only where one
 }
 
 TEST_CASE("the host side of one kernel given out by two libraries of a scope") {
-  for (int visibility : {STV_DEFAULT, STV_HIDDEN}) {
+  constexpr std::uint8_t seen = STV_DEFAULT, unseen = STV_HIDDEN;
+  for (std::uint8_t visibility : {seen, unseen}) {
     Site site;
     site.package("mine", "1.0");
     MadeSymbol stub{"_Z21__device_stub__kernelPi"};
-    stub.visibility = static_cast<std::uint8_t>(visibility);
+    stub.visibility = visibility;
     site.library("mine/libone.so", "libone.so", {}, {stub});
     site.module("mine/_C.abi3.so", {"libone.so"}, {stub}).rpath = "$ORIGIN";
     bool given_out = visibility == STV_DEFAULT;
