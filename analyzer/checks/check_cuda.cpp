@@ -201,7 +201,7 @@ void describe_clash(const Run& run, const std::string& major, const Majors& ther
   std::vector<std::string> others;
   for (const auto& [other, owners] : there) {
     others.push_back(other);
-    add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.begin()));
+    add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.rbegin()));
   }
   out.title = fmt::format("built for CUDA {}, and only CUDA {} is there", major,
                           fmt::join(others, " and "));
