@@ -341,10 +341,6 @@ std::string describe(const Run& run, const Copy& copy) {
 void shared_soname(const Run& run, const std::vector<RootView>& roots, const std::string& soname,
                    const std::vector<Copy>& copies, FindingSet& found) {
   for (const RootView& view : roots) {
-    bool itself = same_copy(run, copies, view.root->file) ||
-                  std::any_of(copies.begin(), copies.end(),
-                              [&](const Copy& copy) { return copy.file == view.root->file; });
-    if (itself) continue;  // opened by its path: nothing is chosen
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
       if (object.file == none) continue;
