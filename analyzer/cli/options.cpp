@@ -97,6 +97,18 @@ void add_check(CLI::App& app, Options& options) {
                   "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
                   "is assumed");
   check
+      ->add_option(
+          "--driver", options.driver,
+          "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  check
       ->add_option("--sysroot", options.sysroot,
                    "judge for the machine whose root is this folder, such as a container's image")
       ->type_name("DIR");
@@ -122,10 +134,6 @@ void add_check(CLI::App& app, Options& options) {
       ->allow_extra_args(false)
       ->take_all();
   check
-      ->add_option("--driver", options.driver,
-                   "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
-      ->type_name("VERSION");
-  check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
       ->check(CLI::IsMember({"error", "warning", "note"}))
@@ -143,11 +151,78 @@ void add_check(CLI::App& app, Options& options) {
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
-      "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
       "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
+}
+
+void add_compat(CLI::App& app, Options& options) {
+  CLI::App* compat = app.add_subcommand(
+      "compat", "which releases of torch a wheel loads with, and whether its metadata says so");
+  compat->add_option("WHEEL", options.targets, "wheel or stub wheel")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  compat
+      ->add_option("--with", options.providers,
+                   "what else is there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  compat->add_option("--python", options.python, "interpreter, such as 3.12 (default: the tags')")
+      ->type_name("X.Y[t]");
+  compat
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  compat->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  compat->add_flag("--stats", options.stats, "time per stage");
+  add_output(*compat, options);
+  compat->footer(
+      "Examples:\n"
+      "  wheelvet compat sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl\n"
+      "  wheelvet compat torchvision-0.24.1-*.whl --format json --fail-on warning\n"
+      "Exit codes: 0 the metadata agrees with what loads, 1 it permits a release that fails, or\n"
+      "  none loads, 2 wrong usage, 3 a release could not be judged, 4 internal error.");
+  compat->callback([&options] { options.command = Command::compat; });
+}
+
+void add_explain(CLI::App& app, Options& options) {
+  CLI::App* explain =
+      app.add_subcommand("explain", "what an error message means, and what to change");
+  explain
+      ->add_option("TEXT", options.targets,
+                   "the error line or traceback, a file that holds it, or - for standard input;\n"
+                   "wheels, folders and shared objects beside it are what failed")
+      ->type_name("");
+  explain
+      ->add_option("--with", options.providers,
+                   "what was there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  explain
+      ->add_option("--env", options.environment,
+                   "the venv, conda or system prefix where it happened")
+      ->type_name("PREFIX");
+  explain->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  explain->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  add_output(*explain, options);
+  explain->footer(
+      "Examples:\n"
+      "  wheelvet explain 'ImportError: .../_C.abi3.so: undefined symbol: "
+      "_ZN3c104cuda9SetDeviceEa'\n"
+      "  python train.py 2>&1 | wheelvet explain --env .venv\n"
+      "Exit codes: 0 understood, 2 wrong usage, 3 not understood or unreadable, 4 internal error.");
+  explain->callback([&options] { options.command = Command::explain; });
 }
 
 void add_inspect(CLI::App& app, Options& options) {
@@ -210,7 +285,9 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, probe or tuning")
+  schema
+      ->add_option("NAME", options.targets,
+                   "report, load-plan, inspect, compat, explain, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -233,6 +310,8 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.set_version_flag("--version", std::string("wheelvet ") + program_version());
   app.require_subcommand(1);
   add_check(app, options);
+  add_compat(app, options);
+  add_explain(app, options);
   add_inspect(app, options);
   add_stub(app, options);
   add_probe(app, options);

@@ -306,11 +306,13 @@ std::map<std::string, std::string> untrusted_members(const Input& input) {
   return out;
 }
 
-// Of the files that could be programs, those that are; of the others only what could not be read.
+// Of the files that could be programs, those that are, static ones too; of the others only what
+// could not be read.
 void keep_programs(InputFacts& input) {
   std::erase_if(input.programs, [&](FileFacts& file) {
     if (file.problem) input.problems.push_back(std::move(*file.problem));
-    return file.problem || file.kind != FileKind::elf;
+    bool program = file.kind == FileKind::elf || file.kind == FileKind::not_dynamic;
+    return file.problem || !program;
   });
 }
 

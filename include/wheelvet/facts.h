@@ -165,8 +165,8 @@ struct FileFacts {
   std::shared_ptr<const KnownExports> known;
   /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
   std::uint64_t device = 0, inode = 0;
-  DeviceCode code;  ///< for GPUs, when that was asked for
   std::string release;  ///< what its own text says: "2.28.9+cuda13.0" of libnccl; mostly empty
+  DeviceCode code;      ///< for GPUs, when that was asked for
   std::optional<Problem> problem;
 };
 
@@ -209,9 +209,9 @@ struct PythonFacts {
 struct InputFacts {
   std::size_t input = 0;  ///< index into the run's inputs
   std::vector<FileFacts> files;
-  std::vector<DeviceFile> device_files;  ///< in the order of the members
   /// Executables of a wheel: nobody imports them, and what they need of the system the wheel needs.
   std::vector<FileFacts> programs;
+  std::vector<DeviceFile> device_files;  ///< in the order of the members
   std::vector<PackageFacts> packages;
   std::vector<PythonFacts> python;   ///< of the files that could matter, in path order
   bool python_read = false;          ///< the input holds Python source at all

@@ -190,7 +190,7 @@ def test_a_stub_gives_the_same_answer():
 def test_wrong_gpus_and_drivers_are_wrong_usage():
     made = wheel("a", {"a/lib.so": library("lib.so", "two.fatbin")})
     for arguments in (["--gpu", "sm_90a"], ["--gpu", "Voodoo 2"], ["--gpu", "sm_90", "--driver", "new"],
-                      ["--driver", "580.65.06"]):
+                      ["--driver", "new"]):
         assert run("check", made, *arguments).returncode == 2, arguments
 
 
