@@ -314,6 +314,8 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
       bool comes_along = absent(object) && is_kind(rule_of(run, object), {"cuda", "nccl"});
       if (may_come && (of_absent_torch(object) || comes_along)) {
         needs_torch(view, object, found);
+      } else if (object.found == Found::declared && is_kind(rule_of(run, object), {"torch"})) {
+        needs_torch(view, object, found);  // declared, but of which release is not known
       } else if (unread && absent(object) && is_kind(rule_of(run, object), {"cuda", "nccl"})) {
         needs_unread_build(run, view, object, found);
       } else if (absent(object)) {

@@ -18,7 +18,6 @@
 namespace wheelvet {
 
 struct TorchReleases;
-
 /// What was asked of the device code, and the answer by GPU.
 struct DeviceQuestion {
   DeviceRules rules;

@@ -246,7 +246,7 @@ Side wanting_side(const Knowledge& knowledge, const Said& said) {
 
 std::string paired_release(const Knowledge& knowledge, std::string_view package,
                            std::string_view torch) {
-  for (const PairRule& rule : knowledge.explain.pairs) {
+  for (const ReleasePair& rule : knowledge.explain.pairs) {
     if (rule.package != package) continue;
     for (const auto& [release, with] : rule.releases) {
       bool same =

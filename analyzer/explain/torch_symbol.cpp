@@ -262,7 +262,7 @@ void add_package_repair(const Knowledge& knowledge, const Case& c, Explanation& 
   repair.side = name;
   std::string paired = c.release.empty() ? "" : paired_release(knowledge, name, c.release);
   bool follows = std::any_of(knowledge.explain.pairs.begin(), knowledge.explain.pairs.end(),
-                             [&](const PairRule& rule) { return rule.package == name; });
+                             [&](const ReleasePair& rule) { return rule.package == name; });
   if (owner.kind == "build cache") {
     repair.sentence = fmt::format("delete what {} built for another torch; it is built anew", name);
     repair.command = fmt::format("rm -r {}", c.wants.what.substr(0, c.wants.what.rfind('/')));

@@ -29,7 +29,7 @@ std::string minor_release(const std::string& version) {
 // The releases of torch that a release of a package belongs to.
 std::string torch_of(const Knowledge& knowledge, std::string_view package,
                      const std::string& version) {
-  for (const PairRule& rule : knowledge.explain.pairs) {
+  for (const ReleasePair& rule : knowledge.explain.pairs) {
     if (rule.package != package) continue;
     for (const auto& [release, with] : rule.releases) {
       if (release == minor_release(version)) return with;

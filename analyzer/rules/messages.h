@@ -67,7 +67,7 @@ struct PathRule {
 };
 
 /// Releases of a package that belong to releases of another one.
-struct PairRule {
+struct ReleasePair {
   std::string package, with;
   std::vector<std::pair<std::string, std::string>> releases;  ///< "0.24" -> "2.9"
 };
@@ -86,7 +86,7 @@ struct ExplainRules {
   std::vector<DevelopmentRule> development;
   std::vector<SymbolRule> symbols;
   std::vector<PathRule> paths;
-  std::vector<PairRule> pairs;
+  std::vector<ReleasePair> pairs;
   std::vector<BundledRule> bundled;
   std::vector<std::pair<std::string, std::string>> drivers;  ///< CUDA major -> least driver
 };

@@ -6,7 +6,6 @@ import pathlib
 import resource
 import subprocess
 import tempfile
-import time
 
 from support import PROGRAM, main, run, stub, validate
 
@@ -203,14 +202,13 @@ def test_a_log_of_100_mb_is_read_in_bounded_time_and_memory():
                 file.write(line * (1_000_000 // len(line)))
             file.write(b"x" * 5_000_000)  # a line without an end
             file.write(undefined(IB).encode())
-        started = time.monotonic()
         process = subprocess.Popen([PROGRAM, "explain", log, "--format", "json"], stdout=subprocess.PIPE)
         found = json.loads(process.stdout.read())
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0
         assert releases(found["explanations"][0])[IB] == "2.1.0 to 2.9.1"
-        assert time.monotonic() - started < 60
+        assert usage.ru_utime + usage.ru_stime < 20, usage  # processor time: other work does not count
         assert usage.ru_maxrss < 96 * 1024, usage.ru_maxrss
 
 
@@ -229,6 +227,12 @@ def test_the_wheels_confirm_the_line_and_tell_what_else_is_missing():
     assert any("MessageLogger" in each for each in found["next"]), found["next"]
     wants = found["sides"][0]["owner"]
     assert (wants["name"], wants["version"]) == ("sgl-kernel", "0.3.21")
+
+
+def test_a_fix_is_simulated_with_the_release_of_the_history_in_place():
+    text = undefined(IB, "sgl_kernel/sm90/common_ops.abi3.so")
+    fix = first(text, stub("sgl_kernel-0.3.21"), "--with", "torch==2.10.0")["fixes"][0]
+    assert fix["command"] == "pip install 'torch==2.9.1'" and fix["verified"] and not fix["next"], fix
 
 
 def test_wheels_that_do_not_lack_it_do_not_confirm_it():
