@@ -343,7 +343,7 @@ void shared_soname(const Run& run, const std::vector<RootView>& roots, const std
   for (const RootView& view : roots) {
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
-      if (object.file == none) continue;
+      if (object.file == none || index == view.root->root) continue;  // opened for itself
       auto taken = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
         return copy.file == object.file || same_copy(run, {copy}, object.file);
       });
