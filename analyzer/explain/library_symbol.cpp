@@ -86,7 +86,8 @@ std::string release_text(const LibraryRule& rule, const std::string& release) {
 std::string declared_by_torch(const Knowledge& knowledge, const std::string& package) {
   std::optional<std::uint32_t> build = installed_torch(knowledge);
   if (!build) return {};
-  for (const std::string& line : read_build_facts(knowledge.history)[*build].requires_dist) {
+  const std::vector<BuildFacts> builds = read_build_facts(knowledge.history);
+  for (const std::string& line : builds[*build].requires_dist) {
     std::string_view name = std::string_view(line).substr(0, line.find_first_of(" =<>!~;(["));
     if (normalised_name(name) != package) continue;
     std::size_t equal = line.find("==");
