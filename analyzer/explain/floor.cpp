@@ -130,7 +130,7 @@ std::optional<Explanation> explain_floor(Knowledge& knowledge, const Said& said)
 std::optional<Explanation> explain_standard_symbol(Knowledge& knowledge, const Said& said,
                                                    const std::string& symbol) {
   const ExportTable* table = export_table("libstdcxx");
-  std::string node(table_value("exports/releases/libstdcxx.txt", symbol));
+  std::string node(table_value("versions/libstdcxx.txt", symbol));
   bool known = !node.empty() || (table && table->names.contains(symbol));
   Explanation out;
   out.kind = "compiler-mangling/libstdc++-symbol";

@@ -229,6 +229,12 @@ def test_the_wheels_confirm_the_line_and_tell_what_else_is_missing():
     assert (wants["name"], wants["version"]) == ("sgl-kernel", "0.3.21")
 
 
+def test_a_fix_is_simulated_with_the_release_of_the_history_in_place():
+    text = undefined(IB, "sgl_kernel/sm90/common_ops.abi3.so")
+    fix = first(text, stub("sgl_kernel-0.3.21"), "--with", "torch==2.10.0")["fixes"][0]
+    assert fix["command"] == "pip install 'torch==2.9.1'" and fix["verified"] and not fix["next"], fix
+
+
 def test_wheels_that_do_not_lack_it_do_not_confirm_it():
     found = first(undefined(IB), stub("sgl_kernel-0.3.21"), "--with", stub("torch-2.9.1"))
     assert found["confirmed"] and found["confirmed"][0].startswith("not confirmed"), found["confirmed"]
