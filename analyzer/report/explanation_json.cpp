@@ -1,91 +1,77 @@
-#include <nlohmann/json.hpp>
-
 #include "report/explanation.h"
+#include "report/json_document.h"
 #include "report/printable.h"
 #include "report/version.h"
 
 namespace wheelvet {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int schema_version = 1;
 
-Json text(const std::string& value) { return printable(value); }
-
-Json texts(const std::vector<std::string>& values) {
-  Json out = Json::array();
-  for (const std::string& value : values) out.push_back(text(value));
-  return out;
+Document document_of(const Side& side) {
+  return table_of({{"role", printable(side.role)},
+                   {"what", printable(side.what)},
+                   {"owner", table_of({{"kind", printable(side.owner.kind)},
+                                       {"name", printable(side.owner.name)},
+                                       {"version", printable(side.owner.version)}})},
+                   {"built_for", printable(side.built_for)}});
 }
 
-Json of(const Side& side) {
-  Json out;
-  out["role"] = text(side.role);
-  out["what"] = text(side.what);
-  out["owner"] = {{"kind", text(side.owner.kind)},
-                  {"name", text(side.owner.name)},
-                  {"version", text(side.owner.version)}};
-  out["built_for"] = text(side.built_for);
-  return out;
+Document document_of(const SymbolForm& form) {
+  return table_of({{"symbol", printable(form.symbol)},
+                   {"demangled", printable(form.readable)},
+                   {"releases", printable(form.releases)},
+                   {"difference", printable(form.difference)},
+                   {"wanted", form.wanted}});
 }
 
-Json of(const SymbolForm& form) {
-  return {{"symbol", text(form.symbol)},
-          {"demangled", text(form.readable)},
-          {"releases", text(form.releases)},
-          {"difference", text(form.difference)},
-          {"wanted", form.wanted}};
+Document document_of(const Repair& repair) {
+  return table_of({{"side", printable(repair.side)},
+                   {"fix", printable(repair.sentence)},
+                   {"command", printable(repair.command)},
+                   {"verified", repair.verified},
+                   {"next", printable_list(repair.next)}});
 }
-
-Json of(const Repair& repair) {
-  return {{"side", text(repair.side)},
-          {"fix", text(repair.sentence)},
-          {"command", text(repair.command)},
-          {"verified", repair.verified},
-          {"next", texts(repair.next)}};
-}
-
-Json of(const Explanation& each);
 
 template <class Items>
-Json list(const Items& items) {
-  Json out = Json::array();
-  for (const auto& item : items) out.push_back(of(item));
-  return out;
+Document list(const Items& items);
+
+Document document_of(const Explanation& each) {
+  return table_of({{"kind", printable(each.kind)},
+                   {"sentence", printable(each.sentence)},
+                   {"line", std::size_t{each.line}},
+                   {"text", printable(each.text)},
+                   {"times", std::size_t{each.times}},
+                   {"hidden", each.hidden},
+                   {"sides", list(each.sides)},
+                   {"symbols", list(each.forms)},
+                   {"fixes", list(each.repairs)},
+                   {"confirmed", printable_list(each.confirmed)},
+                   {"next", printable_list(each.next)},
+                   {"show", printable_list(each.shows)},
+                   {"unknown", printable_list(each.unknown)}});
 }
 
-Json of(const Explanation& each) {
-  Json out;
-  out["kind"] = text(each.kind);
-  out["sentence"] = text(each.sentence);
-  out["line"] = each.line;
-  out["text"] = text(each.text);
-  out["times"] = each.times;
-  out["hidden"] = each.hidden;
-  out["sides"] = list(each.sides);
-  out["symbols"] = list(each.forms);
-  out["fixes"] = list(each.repairs);
-  out["confirmed"] = texts(each.confirmed);
-  out["next"] = texts(each.next);
-  out["show"] = texts(each.shows);
-  out["unknown"] = texts(each.unknown);
+template <class Items>
+Document list(const Items& items) {
+  Document out = empty_list();
+  for (const auto& item : items) out.add(document_of(item));
   return out;
 }
 
 }  // namespace
 
 std::string render_explanation_json(const Answer& answer) {
-  Json out;
-  out["schema_version"] = schema_version;
-  out["tool"] = {{"name", "wheelvet"}, {"version", program_version()}};
-  out["understood"] = !answer.explanations.empty();
-  out["bytes"] = answer.bytes;
-  out["lines"] = answer.lines;
-  out["cut"] = answer.cut;
-  out["binary"] = answer.binary;
-  out["explanations"] = list(answer.explanations);
-  return out.dump(2) + "\n";
+  Document out =
+      table_of({{"schema_version", schema_version},
+                {"tool", table_of({{"name", "wheelvet"}, {"version", program_version()}})},
+                {"understood", !answer.explanations.empty()},
+                {"bytes", std::size_t{answer.bytes}},
+                {"lines", std::size_t{answer.lines}},
+                {"cut", answer.cut},
+                {"binary", answer.binary},
+                {"explanations", list(answer.explanations)}});
+  return write_json(out, 2) + "\n";
 }
 
 }  // namespace wheelvet
