@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from support import SOURCE, main, report, run, skip, validate
+from support import SOURCE, answer, main, report, run, skip
 
 WORK = pathlib.Path(tempfile.mkdtemp())
 FIXTURES = SOURCE / "fixtures" / "device_code"
@@ -42,10 +42,7 @@ def wheel(package, files):
 
 
 def inspected(path, *options):
-    done = run("inspect", path, "--device", *options, "--format", "json")
-    parsed = json.loads(done.stdout)
-    validate(parsed, "inspect")
-    return parsed
+    return answer("inspect", "inspect", path, "--device", *options)[1]
 
 
 def listed(file):

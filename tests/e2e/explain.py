@@ -7,7 +7,7 @@ import resource
 import subprocess
 import tempfile
 
-from support import PROGRAM, main, run, stub, validate
+from support import PROGRAM, answer, main, run, stub
 
 PACKAGES = "/venv/lib/python3.12/site-packages/"
 IB = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
@@ -15,11 +15,8 @@ JB = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb"
 
 
 def explain(text, *arguments):
-    done = run("explain", "-", "--format", "json", *arguments, input=text)
-    assert done.stdout, done.stderr
-    parsed = json.loads(done.stdout)
-    validate(parsed, "explain")
-    return done.returncode, parsed["explanations"]
+    code, parsed = answer("explain", "explain", "-", *arguments, input=text)
+    return code, parsed["explanations"]
 
 
 def first(text, *arguments):
