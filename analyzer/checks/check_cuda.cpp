@@ -110,9 +110,10 @@ std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
     const FileFacts& facts = *run.scene.files[i].facts;
     if (!is_object(run.scene.files[i]) || facts.path.find("/stubs/") != std::string::npos) continue;
-    // By the name of the file: no search finds a bundled copy under a name of its own, whatever
-    // DT_SONAME it kept.
-    const LibraryRule* rule = cuda_rule(run, std::string(base_name(facts.path)));
+    // By the names as they are: a bundled copy under a name of its own serves nobody else, its
+    // soname or its file.
+    if (base_name(facts.path) != facts.elf.soname) continue;
+    const LibraryRule* rule = cuda_rule(run, facts.elf.soname);
     if (!rule) continue;
     std::vector<std::string> majors = cuda_majors(*rule);
     if (majors.size() == 1) out[majors.front()].insert(cuda_owner_of(run, i));
@@ -343,7 +344,7 @@ void shared_soname(const Run& run, const std::vector<RootView>& roots, const std
   for (const RootView& view : roots) {
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
-      if (object.file == none) continue;
+      if (object.file == none || index == view.root->root) continue;  // opened for itself
       auto taken = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
         return copy.file == object.file || same_copy(run, {copy}, object.file);
       });
