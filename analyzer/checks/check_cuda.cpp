@@ -110,10 +110,9 @@ std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
     const FileFacts& facts = *run.scene.files[i].facts;
     if (!is_object(run.scene.files[i]) || facts.path.find("/stubs/") != std::string::npos) continue;
-    // By the names as they are: a bundled copy under a name of its own serves nobody else, its
-    // soname or its file.
-    if (base_name(facts.path) != facts.elf.soname) continue;
-    const LibraryRule* rule = cuda_rule(run, facts.elf.soname);
+    // By the name of the file: no search finds a bundled copy under a name of its own, whatever
+    // DT_SONAME it kept.
+    const LibraryRule* rule = cuda_rule(run, std::string(base_name(facts.path)));
     if (!rule) continue;
     std::vector<std::string> majors = cuda_majors(*rule);
     if (majors.size() == 1) out[majors.front()].insert(cuda_owner_of(run, i));

@@ -90,11 +90,10 @@ std::map<std::uint32_t, KnownExports> exports_by_library(const History& history,
     // what none is known to have had.
     bool elsewhere = !which.unread.empty() && exports.empty();
     for (const Export& each : exports) {
-      bool cuda = depends_on_cuda(history.libraries[each.library]);
-      elsewhere = elsewhere || (!which.unread.empty() && cuda);
-      if (each.build == which.build && (which.unread.empty() || !cuda)) {
-        out[each.library].exported.insert(name);
-      }
+      // Asked for thousands of names times releases: only where the answer matters.
+      bool cuda = !which.unread.empty() && depends_on_cuda(history.libraries[each.library]);
+      elsewhere = elsewhere || cuda;
+      if (each.build == which.build && !cuda) out[each.library].exported.insert(name);
     }
     if (!elsewhere) continue;
     for (std::uint32_t library = 0; library < history.libraries.size(); ++library) {
