@@ -16,16 +16,6 @@
 namespace wheelvet {
 namespace {
 
-// "GLIBC_2.34" raises the floor of "GLIBC"; names without a number do not.
-void raise_floor(std::map<std::string, std::string>& floors, const std::string& version) {
-  std::size_t underscore = version.rfind('_');
-  if (underscore == std::string::npos || underscore + 1 == version.size()) return;
-  std::string number = version.substr(underscore + 1);
-  if (number.find_first_not_of("0123456789.") != std::string::npos) return;
-  std::string& floor = floors[version.substr(0, underscore)];
-  if (floor.empty() || compare_versions(floor, number) < 0) floor = number;
-}
-
 bool wanted(const InspectOptions& options, const InspectedSymbol& symbol) {
   return options.match.empty() || symbol.symbol.find(options.match) != std::string::npos ||
          symbol.readable.find(options.match) != std::string::npos;

@@ -71,15 +71,6 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   return inputs;
 }
 
-// First folders of the packages whose imports rules/ describes.
-std::set<std::string> known_packages(const Rules& rules) {
-  std::set<std::string> folders;
-  for (const ImportRule& rule : rules.imports) {
-    folders.insert(rule.module.substr(0, rule.module.find('.')));
-  }
-  return folders;
-}
-
 bool replaces_something(const Scene& scene) {
   return std::any_of(scene.packages.begin(), scene.packages.end(),
                      [](const ScenePackage& package) { return package.replaced; });
@@ -121,6 +112,14 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
 }
 
 }  // namespace
+
+std::set<std::string> known_packages(const Rules& rules) {
+  std::set<std::string> folders;
+  for (const ImportRule& rule : rules.imports) {
+    folders.insert(rule.module.substr(0, rule.module.find('.')));
+  }
+  return folders;
+}
 
 Report check(const Request& request) {
   Stats stats;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "rules/rules.h"
 #include "wheelvet/report.h"
 
 namespace wheelvet {
@@ -28,5 +30,8 @@ struct Request {
 /// Judges every root of the targets beside the providers. WrongUsage for a request that makes no
 /// sense; what cannot be read is a Problem in the report.
 Report check(const Request& request);
+
+/// First folders of the packages whose imports rules/ describes: their Python source is not read.
+std::set<std::string> known_packages(const Rules& rules);
 
 }  // namespace wheelvet

@@ -1,6 +1,7 @@
 // Which manylinux policy a set of objects fits.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,10 @@ namespace wheelvet {
 
 /// "GLIBC_2.34" as {"GLIBC", "2.34"}; "CXXABI_TM_1" as {"CXXABI", "TM_1"}, as policies list it.
 std::pair<std::string, std::string> split_version(const std::string& version);
+
+/// Raises the floor of a family by a needed version: "GLIBC_2.34" that of "GLIBC". Names without a
+/// number raise none.
+void raise_floor(std::map<std::string, std::string>& floors, const std::string& version);
 
 /// The lowest policy that every object fits: all versions needed are in its sets, and what is
 /// needed besides the objects themselves is in its list. Empty when none is, or there is no object.

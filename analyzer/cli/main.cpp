@@ -19,6 +19,8 @@ int dispatch(const cli::Options& options) {
       return cli::run_check(options);
     case cli::Command::inspect:
       return cli::run_inspect(options);
+    case cli::Command::diff:
+      return cli::run_diff(options);
     case cli::Command::stub:
       return cli::run_stub(options);
     case cli::Command::probe:

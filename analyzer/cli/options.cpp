@@ -104,6 +104,44 @@ void add_inspect(CLI::App& app, Options& options) {
   inspect->callback([&options] { options.command = Command::inspect; });
 }
 
+void add_diff(CLI::App& app, Options& options) {
+  CLI::App* diff = app.add_subcommand("diff", "what changed for users, and who of them breaks");
+  diff->add_option("OLD_AND_NEW", options.targets, "two wheels, stub wheels, folders or shared objects")
+      ->required()
+      ->expected(2)
+      ->type_name("");
+  diff->add_option("--used-by", options.users,
+                   "a wheel or folder that uses it: which of its modules load beside OLD and fail\n"
+                   "beside NEW; may be repeated")
+      ->type_name("USER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  diff->add_option("--with", options.providers, "what is there besides, on both sides")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  diff->add_option("--python", options.python, "interpreter of the users, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  diff->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error (what was there is gone or changed; with\n"
+                   "--used-by: one of them breaks), warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  diff->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  diff->add_flag("--stats", options.stats, "time and bytes per stage");
+  add_output(*diff, options);
+  diff->footer(
+      "Examples:\n"
+      "  wheelvet diff torch-2.9.1-*.whl torch-2.10.0-*.whl --used-by sgl_kernel-0.3.21-*.whl\n"
+      "  wheelvet diff libnccl.so.2.27.5 libnccl.so.2.28.9 --format json -o changes.json\n"
+      "Exit codes: 0 nothing at or above --fail-on, 1 something that breaks users, 2 wrong usage,\n"
+      "  3 an input or an import could not be judged, 4 internal error.");
+  diff->callback([&options] { options.command = Command::diff; });
+}
+
 void add_stub(CLI::App& app, Options& options) {
   CLI::App* stub = app.add_subcommand("stub", "a small wheel that holds only the loader's tables");
   stub->add_option("WHEEL", options.targets, "the wheel")->required()->expected(1)->type_name("");
@@ -138,7 +176,7 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, probe or tuning")
+  schema->add_option("NAME", options.targets, "report, load-plan, inspect, diff, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -156,6 +194,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.require_subcommand(1);
   add_check(app, options);
   add_inspect(app, options);
+  add_diff(app, options);
   add_stub(app, options);
   add_probe(app, options);
   add_documents(app, options);

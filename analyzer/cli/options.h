@@ -6,12 +6,13 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema };
+enum class Command { none, check, inspect, diff, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
   std::vector<std::string> targets;  ///< positional arguments of any command
   std::vector<std::string> providers;
+  std::vector<std::string> users;  ///< diff: --used-by
   std::vector<std::string> imports;
   std::string environment, sysroot;
   std::string python;

@@ -159,6 +159,16 @@ WheelName read_wheel_name(std::string_view file_name) {
   return out;
 }
 
+std::string glibc_of_platform(std::string_view platform) {
+  if (platform.starts_with("manylinux1_")) return "2.5";
+  if (platform.starts_with("manylinux2010_")) return "2.12";
+  if (platform.starts_with("manylinux2014_")) return "2.17";
+  constexpr std::string_view family = "manylinux_";
+  if (!platform.starts_with(family)) return {};
+  std::vector<std::string> parts = split(platform.substr(family.size()), '_');
+  return parts.size() < 3 ? std::string() : parts[0] + "." + parts[1];
+}
+
 std::string installed_path(std::string_view member) {
   std::size_t slash = member.find('/');
   std::string_view top = member.substr(0, slash);

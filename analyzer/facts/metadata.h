@@ -37,6 +37,10 @@ struct WheelName {
 };
 WheelName read_wheel_name(std::string_view file_name);
 
+/// The release of glibc that a manylinux platform tag asks for (PEP 513, 571, 599 and 600): "2.17"
+/// of "manylinux2014_x86_64", "2.28" of "manylinux_2_28_aarch64"; empty for other tags.
+std::string glibc_of_platform(std::string_view platform);
+
 /// Where a wheel's member lands, relative to site-packages: `.data/purelib` and `.data/platlib` go
 /// to the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix
 /// scheme).

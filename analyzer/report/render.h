@@ -18,6 +18,9 @@ struct TextOptions {
 
 std::string render_text(const Report& report, const TextOptions& options);
 
+/// The findings of a report alone, as `render_text` shows them.
+std::string render_findings(const Report& report, const TextOptions& options);
+
 /// Pretty-printed JSON of the report schema; no time stamps, no absolute paths.
 std::string render_json(const Report& report, bool stats);
 
