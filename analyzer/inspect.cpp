@@ -7,10 +7,10 @@
 #include "facts/file_kind.h"
 #include "facts/metadata.h"
 #include "facts/read_facts.h"
-#include "input/open_inputs.h"
 #include "link/demangle.h"
 #include "link/lookup.h"
 #include "link/scene.h"
+#include "named_input.h"
 #include "report/inspection.h"
 
 namespace wheelvet {
@@ -97,8 +97,8 @@ void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile
 }  // namespace
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
-  std::vector<Input> inputs;
-  for (const std::string& path : targets) inputs.push_back(open_input(path, true));
+  NamedFor wanted{options.python, options.platform, {}, options.show, false};
+  std::vector<Input> inputs = open_named(targets, {}, wanted);
   Facts facts = read_facts(inputs, {});
   Rules rules = load_rules();
   Inspection out;
@@ -109,7 +109,7 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
     }
     // What a folder holds belongs to several packages: which of them needs what is not told here.
     bool single = input.packages.size() == 1 && inputs[input.input].kind != InputKind::folder;
-    std::string floor = single ? lowest_policy(rules, input.files) : "";
+    std::string floor = single ? lowest_policy(rules, input) : "";
     for (const PackageFacts& package : input.packages) {
       InspectedPackage& shown = out.packages.emplace_back();
       shown = {package.name,
@@ -125,7 +125,11 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       }
     }
     std::string project = single ? normalised_name(input.packages[0].name) : "";
-    for (const FileFacts& file : input.files) {
+    std::vector<const FileFacts*> files;
+    for (const FileFacts& file : input.files) files.push_back(&file);
+    for (const FileFacts& file : input.programs) files.push_back(&file);
+    for (const FileFacts* each : files) {
+      const FileFacts& file = *each;
       if (file.problem) {
         out.problems.push_back(*file.problem);
         continue;

@@ -9,14 +9,18 @@
 
 #include "checks/checks.h"
 #include "checks/explain.h"
+#include "checks/torch_releases.h"
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
+#include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
 #include "machine/read_machine.h"
+#include "named_input.h"
+#include "plan_install.h"
 
 namespace wheelvet {
 namespace {
@@ -35,11 +39,15 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The folders of an environment, which is the target itself when nothing else is.
-void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
+Environment find_environment_of(const Request& request, const Machine& machine) {
   std::string prefix = request.environment;
   if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  Environment environment = find_environment(machine.root, prefix, request.python);
+  return find_environment(machine.root, prefix, request.python);
+}
+
+// The folders of an environment, which is the target itself when nothing else is.
+void open_environment(const Environment& environment, const Request& request, Machine& machine,
+                      std::vector<Input>& inputs) {
   machine.interpreter = environment.interpreter;
   machine.site = environment.site;
   machine.python = environment.python;
@@ -57,10 +65,14 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
 }
 
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
-  std::vector<Input> inputs;
-  for (const std::string& path : request.targets) inputs.push_back(open_input(path, true));
-  for (const std::string& path : request.providers) inputs.push_back(open_input(path, false));
-  if (!request.environment.empty()) open_environment(request, machine, inputs);
+  NamedFor wanted{request.python, request.platform, machine.glibc, request.progress != nullptr};
+  std::optional<Environment> environment;
+  if (!request.environment.empty()) {
+    environment = find_environment_of(request, machine);
+    if (wanted.python.empty()) wanted.python = environment->python;
+  }
+  std::vector<Input> inputs = open_named(request.targets, request.providers, wanted);
+  if (environment) open_environment(*environment, request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {
     bool placed = machine.given && machine.root.empty() && machine.site.empty();
@@ -100,6 +112,16 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
+// How the roots that miss something of torch's fare with each of its releases.
+TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               std::optional<AskedHistory> asked) {
+  TorchReleases out;
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  out.beside = build_beside(out.asked, scene);
+  out.trials = try_releases(staging, out.asked);
+  return out;
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -134,6 +156,7 @@ Report check(const Request& request) {
   Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
   clock.lap("facts");
   Rules rules = loaded.get();
+  std::optional<AskedHistory> history = open_releases(inputs, facts);
   read_python(inputs, known_packages(rules), facts, request.jobs);
   clock.lap("python");
   add_machine(machine, inputs, facts);
@@ -150,6 +173,21 @@ Report check(const Request& request) {
   clock.lap("link");
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);
+  options.only = roots_missing_torch(run, roots);
+  Staging staged{inputs, facts, rules, machine, scene.python, options};
+  staged.options.only.clear();
+  InstallPlan install;
+  if (!options.alone) {
+    install = plan_install(staged, scene, history);
+    run.install = &install;
+  }
+  std::optional<TorchReleases> torch;
+  if (!options.only.empty()) {
+    Staging staging{inputs, facts, rules, machine, scene.python, options};
+    torch = compare_releases(staging, scene, std::move(history));
+    run.torch = &*torch;
+  }
+  clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");
   stats.bytes_read = facts.bytes_read;

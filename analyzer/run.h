@@ -20,6 +20,7 @@ struct Request {
   bool host = false;        ///< this machine's own libraries have to do, the driver's too
   bool alone = false;       ///< nothing is imported or opened first but `imports`
   std::string python;       ///< "3.12"; empty to choose from tags
+  std::string platform;     ///< machine of wheels from the index; empty for that of the inputs
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
   bool hash = false;                 ///< compare every member with the sha256 in RECORD

@@ -5,7 +5,9 @@
 #include <charconv>
 
 #include "checks/checks.h"
+#include "checks/install_plan.h"
 #include "facts/metadata.h"
+#include "facts/wheel_tag.h"
 
 namespace wheelvet {
 namespace {
@@ -75,9 +77,7 @@ std::vector<Finding> check_installation(const Run& run) {
   const Machine& machine = *run.scene.machine;
   if (machine.python.empty()) return {};
   Interpreter have = read_release(run.scene.python);
-  std::string_view arch =
-      machine.lib.find("aarch64") != std::string::npos || machine.platform == "aarch64" ? "aarch64"
-                                                                                        : "x86_64";
+  std::string_view arch = name_of_machine(machine);
   for (const Input& input : run.inputs) {
     bool wheel = input.kind == InputKind::wheel || input.kind == InputKind::stub;
     std::vector<std::string> tags = read_wheel_name(input.label).tags;

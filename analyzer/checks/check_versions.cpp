@@ -66,6 +66,7 @@ struct Beyond {
   const PolicyRule* policy = nullptr;
   std::map<std::string, std::string> highest;
   std::vector<std::string> objects;
+  std::vector<std::string> names, importers;  // private to a library of the policy's list
 };
 
 // Versions outside the sets that a file's policy allows.
@@ -85,18 +86,54 @@ void add_beyond(const FileFacts& file, const PolicyRule& policy, Beyond& out) {
   }
 }
 
-void floor_findings(const Run& run, FindingSet& found) {
+void add_private(const FileFacts& file, const PolicyRule& policy, Beyond& out) {
+  for (const std::string& name : private_imports(policy, file.elf)) {
+    add_once(out.names, name);
+    add_once(out.importers, file.path);
+  }
+}
+
+// What every package needs beyond what its tags promise.
+std::map<std::string, Beyond> beyond_the_tags(const Run& run) {
   std::map<std::string, Beyond> packages;
+  auto add = [&](const std::string& owner, const FileFacts& file, const PolicyRule* policy) {
+    if (!policy) return;
+    Beyond& beyond = packages[owner];
+    beyond.policy = policy;
+    add_beyond(file, *policy, beyond);
+    add_private(file, *policy, beyond);
+  };
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
     const SceneFile& file = run.scene.files[i];
-    bool readable = file.facts->kind == FileKind::elf && !file.facts->problem;
-    const PolicyRule* policy = file.target && readable ? promised_policy(run, file) : nullptr;
-    if (!policy) continue;
-    Beyond& beyond = packages[owner_of(run, i)];
-    beyond.policy = policy;
-    add_beyond(*file.facts, *policy, beyond);
+    if (!file.target || !is_object(file)) continue;
+    add(owner_of(run, i), *file.facts, promised_policy(run, file));
   }
-  for (const auto& [owner, beyond] : packages) {
+  for (const InputFacts& input : run.facts.inputs) {
+    // A wheel with several packages is a finding of its own, and its tags are not known.
+    if (!run.inputs[input.input].target || input.packages.size() != 1) continue;
+    const PackageFacts& package = input.packages[0];
+    for (const FileFacts& program : input.programs) {
+      add(package.name + " " + package.version, program,
+          promised_policy(*run.scene.rules, package.tags, program.elf.machine));
+    }
+  }
+  return packages;
+}
+
+void private_names(const std::string& owner, const Beyond& beyond, FindingSet& found) {
+  if (beyond.names.empty()) return;
+  Finding& finding = found.at(owner, "VER-005", Severity::warning);
+  finding.title = fmt::format("{} imports names that {} keeps private to a library", owner,
+                              beyond.policy->name);
+  finding.objects = beyond.importers;
+  finding.evidence = beyond.names;
+  finding.cause = "the library of another host need not export them";
+  finding.fix = "build against the library's public interface, or bundle the library";
+}
+
+void floor_findings(const Run& run, FindingSet& found) {
+  for (const auto& [owner, beyond] : beyond_the_tags(run)) {
+    private_names(owner, beyond, found);
     if (beyond.highest.empty()) continue;
     Finding& finding = found.at(owner, "VER-002", Severity::warning);
     finding.title =

@@ -14,12 +14,19 @@
 
 namespace wheelvet {
 
+struct TorchReleases;
+struct InstallPlan;
+
 /// Everything a rule may look at.
 struct Run {
   const std::vector<Input>& inputs;
   const Facts& facts;
   const Scene& scene;
   const Links& links;
+  /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
+  /// the table.
+  TorchReleases* torch = nullptr;
+  const InstallPlan* install = nullptr;  ///< what pip would do; null where nothing was asked of it
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.
@@ -90,7 +97,11 @@ TagView read_tag(std::string_view tag);
 /// True when the loader would take the file for an object of some machine.
 bool is_object(const SceneFile& file);
 
-/// The manylinux policy that the tags of a file's package promise; null when they promise none.
+/// The lowest manylinux policy that one of the tags promises for a machine (EM_*); null when none
+/// does.
+const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::string>& tags,
+                                  std::uint16_t machine);
+/// The same by the tags of a file's package.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
 }  // namespace wheelvet

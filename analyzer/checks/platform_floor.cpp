@@ -1,6 +1,10 @@
 #include "checks/platform_floor.h"
 
+#include <elf.h>
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace wheelvet {
@@ -47,23 +51,43 @@ void raise_floor(std::map<std::string, std::string>& floors, const std::string& 
   if (floor.empty() || compare_versions(floor, number) < 0) floor = number;
 }
 
-std::string lowest_policy(const Rules& rules, const std::vector<FileFacts>& files) {
-  std::set<std::string> own;
-  const FileFacts* first = nullptr;
-  for (const FileFacts& file : files) {
-    if (!readable(file)) continue;
-    if (!first) first = &file;
-    own.insert(file.path.substr(file.path.find_last_of('/') + 1));
-    own.insert(file.elf.soname);
+std::vector<std::string> private_imports(const PolicyRule& policy, const ElfFacts& elf) {
+  std::map<std::string_view, std::string_view> owners;  // symbol -> soname
+  for (const auto& [library, symbols] : policy.forbidden) {
+    if (!listed(elf.needed, library)) continue;
+    for (const std::string& symbol : symbols) owners.emplace(symbol, library);
   }
-  if (!first) return {};
-  std::string_view arch = first->elf.machine == 183 ? "aarch64" : "x86_64";  // EM_AARCH64
-  for (const PolicyRule& policy : rules.policies) {                          // the lowest first
-    bool fits =
-        policy.arch == arch && std::all_of(files.begin(), files.end(), [&](const FileFacts& file) {
-          return !readable(file) ||
-                 (fits_versions(policy, file.elf) && fits_libraries(policy, file.elf, own));
-        });
+  std::vector<std::string> out;
+  for (std::size_t i = 1; i < elf.symbols.count && !owners.empty(); ++i) {
+    // A weak import may stay unresolved: Rust's library asks so for what old systems lack.
+    if (!elf.symbols.undefined(i) || elf.symbols.at(i).binding == STB_WEAK) continue;
+    auto owner = owners.find(elf.symbols.name(i));
+    if (owner == owners.end()) continue;
+    out.push_back(fmt::format("{} of {}", owner->first, owner->second));
+    owners.erase(owner);
+  }
+  return out;
+}
+
+std::string lowest_policy(const Rules& rules, const InputFacts& input) {
+  std::set<std::string> own;
+  std::vector<const ElfFacts*> objects;
+  for (const auto* files : {&input.files, &input.programs}) {
+    for (const FileFacts& file : *files) {
+      if (!readable(file)) continue;
+      objects.push_back(&file.elf);
+      own.insert(file.path.substr(file.path.find_last_of('/') + 1));
+      own.insert(file.elf.soname);
+    }
+  }
+  if (objects.empty()) return {};
+  std::string_view arch = objects[0]->machine == EM_AARCH64 ? "aarch64" : "x86_64";
+  for (const PolicyRule& policy : rules.policies) {  // the lowest first
+    if (policy.arch != arch) continue;
+    bool fits = std::all_of(objects.begin(), objects.end(), [&](const ElfFacts* elf) {
+      return fits_versions(policy, *elf) && fits_libraries(policy, *elf, own) &&
+             private_imports(policy, *elf).empty();
+    });
     if (fits) return policy.name;
   }
   return {};

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "checks/checks.h"
+#include "checks/install_plan.h"
 #include "facts/metadata.h"
 
 namespace wheelvet {
@@ -142,15 +143,18 @@ bool is_object(const SceneFile& file) {
   return file.facts->kind == FileKind::elf && !file.facts->problem;
 }
 
-const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::string>& tags,
+                                  std::uint16_t machine) {
   const PolicyRule* lowest = nullptr;
-  for (const std::string& tag : tags_of(run, file)) {
-    const PolicyRule* policy =
-        policy_of(*run.scene.rules, read_tag(tag).platform, arch_of(file.facts->elf.machine));
-    auto rank = [&](const PolicyRule* rule) { return rule - run.scene.rules->policies.data(); };
-    if (policy && (!lowest || rank(policy) < rank(lowest))) lowest = policy;
+  for (const std::string& tag : tags) {
+    const PolicyRule* policy = policy_of(rules, read_tag(tag).platform, arch_of(machine));
+    if (policy && (!lowest || policy < lowest)) lowest = policy;  // they lie in one list
   }
   return lowest;
+}
+
+const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
+  return promised_policy(*run.scene.rules, tags_of(run, file), file.facts->elf.machine);
 }
 
 namespace {
@@ -196,6 +200,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
   add(check_versions(run, roots));
   add(check_dlopens(run, roots));
   add(check_ownership(run, roots));
+  if (run.install) add(check_requirements(*run.install));
   // What labels promise to other hosts is no question where something is installed already.
   bool to_install = std::any_of(run.inputs.begin(), run.inputs.end(), [](const Input& input) {
     return input.target && input.location.empty();

@@ -14,6 +14,7 @@ int run_diff(const Options& options) {
   request.users = options.users;
   request.providers = options.providers;
   request.python = options.python;
+  request.platform = options.platform;
   request.jobs = options.jobs;
   Progress progress(!options.quiet);
   request.progress = progress.callback();

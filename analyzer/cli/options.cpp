@@ -1,7 +1,10 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 #include "report/version.h"
@@ -9,10 +12,8 @@
 namespace wheelvet::cli {
 namespace {
 
-void add_output(CLI::App& app, Options& options) {
-  app.add_option("--format", options.format, "text (default) or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT");
+// Everything of an output but its format.
+void add_output_place(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write to FILE instead of standard output")
       ->type_name("FILE");
   app.add_option("--color", options.color, "auto (default), always or never; NO_COLOR is honoured")
@@ -22,11 +23,79 @@ void add_output(CLI::App& app, Options& options) {
   app.add_flag("-v,--verbose", options.verbose, "everything: notes, every symbol, load plans");
 }
 
+void add_output(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  add_output_place(app, options);
+}
+
+// For which machine a wheel is taken from the index.
+void add_platform(CLI::App& app, Options& options) {
+  app.add_option("--platform", options.platform,
+                 "machine of wheels named as NAME==VERSION (default: that of the other inputs,\n"
+                 "else this machine's)")
+      ->check(CLI::IsMember({"x86_64", "aarch64"}))
+      ->type_name("MACHINE");
+}
+
+void add_python(CLI::App& app, Options& options) {
+  app.add_option("--python", options.python,
+                 "interpreter of wheels named as NAME==VERSION, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+}
+
+// "sarif=out.sarif" goes to that file, "json" to the output.
+void add_format(const std::string& typed, bool& chosen, Options& options) {
+  std::size_t equals = typed.find('=');
+  std::string name = typed.substr(0, equals);
+  const std::vector<std::string>& known = report_formats();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw CLI::ValidationError("--format",
+                               fmt::format("{} is none of: {}", name, fmt::join(known, ", ")));
+  }
+  if (equals != std::string::npos) {
+    std::string file = typed.substr(equals + 1);
+    if (file.empty()) throw CLI::ValidationError("--format", name + "= names no file");
+    for (const auto& [other, path] : options.format_files) {
+      if (path == file) {
+        throw CLI::ValidationError("--format", other + " and " + name + " go to one file");
+      }
+    }
+    options.format_files.emplace_back(name, file);
+    return;
+  }
+  if (chosen) {
+    throw CLI::ValidationError("--format",
+                               "only one format goes to the output: name a file for "
+                               "the others, as in sarif=FILE");
+  }
+  chosen = true;
+  options.format = name;
+}
+
+void add_report_output(CLI::App& app, Options& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--format",
+         [&options](const std::vector<std::string>& typed) {
+           bool chosen = false;
+           for (const std::string& each : typed) add_format(each, chosen, options);
+         },
+         "text (default), json, sarif, junit, markdown, html or github; with =FILE it goes\n"
+         "there, beside the output; may be repeated")
+      ->type_name("FORMAT[=FILE]")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  add_output_place(app, options);
+}
+
 void add_check(CLI::App& app, Options& options) {
   CLI::App* check = app.add_subcommand("check", "will every module load, and if not, why not");
   check
       ->add_option("TARGET", options.targets,
-                   "wheel, stub wheel, folder or shared object; none: the environment")
+                   "wheel, stub wheel, folder or shared object, NAME==VERSION of the "
+                   "index,\ntorch==VERSION of the history; none: the environment")
       ->type_name("");
   check
       ->add_option("--with", options.providers,
@@ -51,6 +120,7 @@ void add_check(CLI::App& app, Options& options) {
       ->add_option("--python", options.python,
                    "interpreter, such as 3.12 or 3.13t (default: the tags')")
       ->type_name("X.Y[t]");
+  add_platform(*check, options);
   check->add_option("--import", options.imports, "import this module first for every root")
       ->type_name("NAME")
       ->expected(1)
@@ -72,11 +142,12 @@ void add_check(CLI::App& app, Options& options) {
   check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
       ->type_name("N");
   check->add_flag("--stats", options.stats, "time and bytes per stage");
-  add_output(*check, options);
+  add_report_output(*check, options);
   check->footer(
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
+      "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
@@ -95,6 +166,8 @@ void add_inspect(CLI::App& app, Options& options) {
                    "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
+  add_python(*inspect, options);
+  add_platform(*inspect, options);
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
   add_output(*inspect, options);
   inspect->footer(
@@ -106,7 +179,8 @@ void add_inspect(CLI::App& app, Options& options) {
 
 void add_diff(CLI::App& app, Options& options) {
   CLI::App* diff = app.add_subcommand("diff", "what changed for users, and who of them breaks");
-  diff->add_option("OLD_AND_NEW", options.targets, "two wheels, stub wheels, folders or shared objects")
+  diff->add_option("OLD_AND_NEW", options.targets,
+                   "two wheels, stub wheels, folders or shared objects")
       ->required()
       ->expected(2)
       ->type_name("");
@@ -124,6 +198,7 @@ void add_diff(CLI::App& app, Options& options) {
       ->take_all();
   diff->add_option("--python", options.python, "interpreter of the users, such as 3.12 or 3.13t")
       ->type_name("X.Y[t]");
+  add_platform(*diff, options);
   diff->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error (what was there is gone or changed; with\n"
                    "--used-by: one of them breaks), warning, note")
@@ -148,6 +223,8 @@ void add_stub(CLI::App& app, Options& options) {
   stub->add_option("-o,--output", options.output, "the stub wheel to write")
       ->required()
       ->type_name("OUT");
+  add_python(*stub, options);
+  add_platform(*stub, options);
   stub->footer(
       "Examples:\n"
       "  wheelvet stub torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl -o stubs/\n"
@@ -183,6 +260,12 @@ void add_documents(CLI::App& app, Options& options) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& report_formats() {
+  static const std::vector<std::string> names = {"text",     "json", "sarif", "junit",
+                                                 "markdown", "html", "github"};
+  return names;
+}
 
 Options read_options(int argc, char** argv, int& exit_code) {
   Options options;

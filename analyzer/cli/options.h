@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wheelvet::cli {
@@ -16,8 +17,11 @@ struct Options {
   std::vector<std::string> imports;
   std::string environment, sysroot;
   std::string python;
-  std::string format = "text";  ///< text or json
-  std::string output;           ///< file, empty for standard output
+  std::string platform;  ///< machine of wheels from the index
+  std::string format = "text";  ///< of the output; check and matrix know more than text and json
+  /// Further formats with the file each goes to: ("sarif", "out.sarif").
+  std::vector<std::pair<std::string, std::string>> format_files;
+  std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
   std::string symbols;  ///< inspect: pattern for --imports and --exports
@@ -27,6 +31,9 @@ struct Options {
   int verbose = 0;
   unsigned jobs = 0;
 };
+
+/// The formats that a report has, in the order of the documentation.
+const std::vector<std::string>& report_formats();
 
 /// Parses the command line. When it asks for help or the version, or makes no sense, the text is
 /// printed and `exit_code` is set to 0 or 2; otherwise `exit_code` is -1.

@@ -16,7 +16,8 @@
 #include "facts/metadata.h"
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
-#include "input/open_inputs.h"
+#include "history/release.h"
+#include "named_input.h"
 #include "run.h"
 
 namespace wheelvet {
@@ -127,18 +128,24 @@ void judge(Difference& difference, bool by_users) {
   difference.headline = headline(difference, by_users);
 }
 
-std::vector<Input> open_all(const DifferenceRequest& request, std::vector<std::size_t>& users,
-                            std::vector<std::size_t>& providers) {
-  std::vector<Input> inputs;
-  inputs.push_back(open_input(request.before, false));
-  inputs.push_back(open_input(request.now, false));
-  for (const std::string& path : request.providers) {
-    providers.push_back(inputs.size());
-    inputs.push_back(open_input(path, false));
-  }
-  for (const std::string& path : request.users) {
-    users.push_back(inputs.size());
-    inputs.push_back(open_input(path, true));
+// OLD, NEW, the users, the providers, in this order.
+std::vector<Input> open_all(const DifferenceRequest& request) {
+  NamedFor wanted{request.python, request.platform, {}, request.progress != nullptr, true};
+  std::vector<Input> inputs = open_named({request.before}, {}, wanted);
+  auto add = [&](const std::vector<std::string>& targets,
+                 const std::vector<std::string>& providers) {
+    std::vector<Input> more = open_named(targets, providers, wanted);
+    std::move(more.begin(), more.end(), std::back_inserter(inputs));
+  };
+  add({}, {request.now});
+  if (inputs.size() != 2) throw WrongUsage("diff: OLD and NEW have to be one wheel each");
+  inputs[0].target = false;
+  add(request.users, request.providers);
+  bool release = inputs[0].kind == InputKind::release || inputs[1].kind == InputKind::release;
+  if (release && request.users.empty()) {
+    throw WrongUsage(
+        "diff: of a release of torch the history knows the names that it is asked for: give "
+        "--used-by, or the wheels");
   }
   return inputs;
 }
@@ -153,11 +160,15 @@ Difference find_difference(const DifferenceRequest& request) {
     out.stats.seconds.emplace_back(stage, std::chrono::duration<double>(now - last).count());
     last = now;
   };
+  std::vector<Input> inputs = open_all(request);
   std::vector<std::size_t> users, providers;
-  std::vector<Input> inputs = open_all(request, users, providers);
+  for (std::size_t i = 2; i < inputs.size(); ++i) {
+    (inputs[i].target ? users : providers).push_back(i);
+  }
   lap("open");
   Facts facts = read_facts(inputs, {request.jobs, false, request.progress});
   lap("facts");
+  std::optional<AskedHistory> history = open_releases(inputs, facts);
   Rules rules = load_rules();
   Cast cast{inputs, facts, 0, 1, users, providers};
   unsigned jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
@@ -179,7 +190,7 @@ Difference find_difference(const DifferenceRequest& request) {
   add(package_changes(before, now, rules));
   add(library_changes(pairs, rules));
   lap("pairs");
-  add(export_changes(pairs, names_used(cast), !users.empty(), jobs));
+  if (!history) add(export_changes(pairs, names_used(cast), !users.empty(), jobs));
   judge(out, !users.empty());
   lap("exports");
   out.stats.bytes_read = facts.bytes_read;

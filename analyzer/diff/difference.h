@@ -15,6 +15,7 @@ struct DifferenceRequest {
   std::vector<std::string> users;
   std::vector<std::string> providers;  ///< beside the users on both sides
   std::string python;
+  std::string platform;  ///< machine of wheels from the index; empty for that of the inputs
   unsigned jobs = 0;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "checks/platform_floor.h"
 #include "facts/metadata.h"
 #include "facts/python_version.h"
+#include "facts/requirement.h"
+#include "facts/wheel_tag.h"
 
 namespace wheelvet {
 namespace {
@@ -97,10 +100,9 @@ std::map<std::string, std::string> requirements_of(const PackageFacts& package) 
   std::map<std::string, std::string> out;
   for (const std::string& requirement : package.requirements) {
     std::size_t semicolon = requirement.find(';');
-    std::string_view head = trimmed(std::string_view(requirement).substr(0, semicolon));
-    std::string name = normalised_name(head.substr(0, head.find_first_of(" [(<>=!~@")));
-    std::string marker = semicolon == std::string::npos ? "" : requirement.substr(semicolon);
-    out[name + marker] = requirement;
+    std::optional<Requirement> read = read_pep508(requirement).requirement;
+    std::string name = read ? read->name : requirement.substr(0, semicolon);
+    out[name + (semicolon == std::string::npos ? "" : requirement.substr(semicolon))] = requirement;
   }
   return out;
 }
@@ -135,8 +137,8 @@ void compare_requirements(const PackageFacts& before, const PackageFacts& now,
 
 void compare_policies(const InputFacts& before, const InputFacts& now, const Rules& rules,
                       std::vector<Change>& changes) {
-  std::string was = lowest_policy(rules, before.files);
-  std::string is = lowest_policy(rules, now.files);
+  std::string was = lowest_policy(rules, before);
+  std::string is = lowest_policy(rules, now);
   if (was != is) {
     auto shown = [](const std::string& policy) { return policy.empty() ? "none" : policy; };
     changes.push_back(change("policy", Severity::note,

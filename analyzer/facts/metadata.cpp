@@ -159,16 +159,6 @@ WheelName read_wheel_name(std::string_view file_name) {
   return out;
 }
 
-std::string glibc_of_platform(std::string_view platform) {
-  if (platform.starts_with("manylinux1_")) return "2.5";
-  if (platform.starts_with("manylinux2010_")) return "2.12";
-  if (platform.starts_with("manylinux2014_")) return "2.17";
-  constexpr std::string_view family = "manylinux_";
-  if (!platform.starts_with(family)) return {};
-  std::vector<std::string> parts = split(platform.substr(family.size()), '_');
-  return parts.size() < 3 ? std::string() : parts[0] + "." + parts[1];
-}
-
 std::string installed_path(std::string_view member) {
   std::size_t slash = member.find('/');
   std::string_view top = member.substr(0, slash);
@@ -205,6 +195,13 @@ bool is_library_name(std::string_view path) {
     if (at != 0 && (rest.empty() || rest.front() == '.')) return true;
   }
   return false;
+}
+
+bool may_be_program(std::string_view path) {
+  if (is_library_name(path) || path.find(".dist-info/") != std::string_view::npos) return false;
+  std::string_view base = path.substr(path.find_last_of('/') + 1);
+  bool script = path.find(".data/scripts/") != std::string_view::npos;
+  return script || base.find('.') == std::string_view::npos;
 }
 
 }  // namespace wheelvet

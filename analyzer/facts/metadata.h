@@ -37,10 +37,6 @@ struct WheelName {
 };
 WheelName read_wheel_name(std::string_view file_name);
 
-/// The release of glibc that a manylinux platform tag asks for (PEP 513, 571, 599 and 600): "2.17"
-/// of "manylinux2014_x86_64", "2.28" of "manylinux_2_28_aarch64"; empty for other tags.
-std::string glibc_of_platform(std::string_view platform);
-
 /// Where a wheel's member lands, relative to site-packages: `.data/purelib` and `.data/platlib` go
 /// to the top, `.data/data` to the prefix, `.data/scripts` to its bin (sysconfig's posix_prefix
 /// scheme).
@@ -53,6 +49,10 @@ std::string bundled_from(std::string_view path, std::string_view package);
 
 /// True for names of shared objects: ".so" at the end or followed by a version.
 bool is_library_name(std::string_view path);
+
+/// True for a member of a wheel that may be an executable: a name without a suffix, or a file among
+/// the scripts that an installer puts beside the interpreter.
+bool may_be_program(std::string_view path);
 
 /// What stands behind the last '/'.
 std::string_view base_name(std::string_view path);

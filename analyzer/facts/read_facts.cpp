@@ -10,12 +10,13 @@
 #include <thread>
 
 #include "facts/elf_facts.h"
+#include "facts/library_release.h"
 #include "facts/metadata.h"
 #include "facts/record.h"
 #include "facts/spool.h"
 #include "input/archive.h"
+#include "input/hash.h"
 #include "input/random_file.h"
-#include "input/sha256.h"
 
 namespace wheelvet {
 namespace {
@@ -31,7 +32,7 @@ struct Job {
   const Member* member = nullptr;
   FileFacts* file = nullptr;  // null for a member that is read for its hash alone
   bool whole = false;         // read to its end, whatever its facts need
-  std::string digest = {};    // the sha256 that RECORD gives, empty when it is not to be compared
+  std::string digest = {};  // what RECORD gives, "sha256=...", empty when it is not to be compared
   std::vector<ArchiveFault> faults = {};
   std::optional<Problem> problem = {};  // of a member without a file
 };
@@ -64,7 +65,8 @@ void note_stream_faults(Job& job, const StreamResult& result) {
 void stream(Job& job, Counters& counters, bool first, const std::function<bool(Bytes)>& sink) {
   bool hashing = first && !job.digest.empty();
   bool wanted = true;
-  Sha256 hash;
+  std::string_view algorithm = std::string_view(job.digest).substr(0, job.digest.find('='));
+  Hasher hash(hash_algorithm(algorithm).value_or(HashAlgorithm::sha256));
   StreamResult result = stream_member(*job.archive, *job.member, [&](Bytes chunk) {
     counters.add(chunk.size());
     if (hashing) hash.add(chunk);
@@ -73,9 +75,10 @@ void stream(Job& job, Counters& counters, bool first, const std::function<bool(B
   });
   if (!first) return;
   note_stream_faults(job, result);
-  if (hashing && record_digest(hash.digest()) != job.digest) {
-    job.faults.push_back(
-        {"REC-005", job.member->name, "SHA-256 of the data differs", job.member->data_offset});
+  if (hashing && fmt::format("{}={}", algorithm, record_digest(hash.digest())) != job.digest) {
+    job.faults.push_back({"REC-005", job.member->name,
+                          fmt::format("{} of the data differs", algorithm),
+                          job.member->data_offset});
   }
 }
 
@@ -88,6 +91,7 @@ void read_streamed(Job& job, Counters& counters) {
     if (job.file->kind != FileKind::elf) return;
     try {
       job.file->elf = read_elf(spool.view());
+      job.file->release = stated_release(spool.view(), job.file->elf.soname);
       return;
     } catch (const Unreadable&) {
       if (spool.missed().empty() || pass == max_passes) throw;
@@ -108,7 +112,9 @@ void read_at(const std::string& path, FileFacts& facts, Counters& counters) {
                    }};
   std::uint64_t front = std::min<std::uint64_t>(file.size(), 4096);
   facts.kind = classify(counted.bytes(0, front), file.size());
-  if (facts.kind == FileKind::elf) facts.elf = read_elf(counted);
+  if (facts.kind != FileKind::elf) return;
+  facts.elf = read_elf(counted);
+  facts.release = stated_release(counted, facts.elf.soname);
 }
 
 void read_file(Job& job, Counters& counters) {
@@ -235,6 +241,14 @@ std::map<std::string, std::string> untrusted_members(const Input& input) {
   return out;
 }
 
+// Of the files that could be programs, those that are; of the others only what could not be read.
+void keep_programs(InputFacts& input) {
+  std::erase_if(input.programs, [&](FileFacts& file) {
+    if (file.problem) input.problems.push_back(std::move(*file.problem));
+    return file.problem || file.kind != FileKind::elf;
+  });
+}
+
 void run_jobs(std::vector<Job>& jobs, Counters& counters, unsigned threads) {
   // The largest first, so that the last thread to finish has little left to do.
   std::vector<Job*> order;
@@ -299,14 +313,27 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
       jobs.push_back(std::move(job));
       if (archived) counters.total += libraries[k]->size;
     }
+    std::vector<const Member*> programs;
     for (const Member& member : input.members) {
-      bool only_whole = whole && !is_library_name(member.name) && !untrusted.contains(member.name);
-      if (!only_whole) continue;
+      if (is_library_name(member.name) || untrusted.contains(member.name)) continue;
+      bool program = input.kind == InputKind::wheel && may_be_program(member.name);
+      if (program) programs.push_back(&member);
+      if (program || !whole) continue;
       Job job{&input, archives[i].get(), &member};
       job.whole = true;
       job.digest = digest_of(&member);
       jobs.push_back(std::move(job));
       counters.total += member.size;
+    }
+    out.programs.resize(programs.size());
+    for (std::size_t k = 0; k < programs.size(); ++k) {
+      out.programs[k].member = programs[k]->name;
+      out.programs[k].path = installed_path(programs[k]->name);
+      Job job{&input, archives[i].get(), programs[k], &out.programs[k]};
+      job.whole = whole;
+      job.digest = digest_of(programs[k]);
+      jobs.push_back(std::move(job));
+      counters.total += programs[k]->size;
     }
   }
   unsigned threads =
@@ -317,6 +344,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.faults.insert(out.faults.end(), job.faults.begin(), job.faults.end());
     if (job.problem) out.problems.push_back(std::move(*job.problem));
   }
+  for (InputFacts& input : facts.inputs) keep_programs(input);
   facts.hashed = options.hash;
   facts.bytes_read = counters.bytes;
   facts.second_passes = counters.second_passes;

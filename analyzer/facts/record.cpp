@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "facts/utf8.h"
+#include "input/hash.h"
 
 namespace wheelvet {
 namespace {
@@ -63,24 +64,26 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-// "sha256=..." without its padding; the digest, or empty when it is none of that algorithm.
-std::string_view sha256_of(std::string_view hash) {
-  constexpr std::string_view algorithm = "sha256=";
-  if (!hash.starts_with(algorithm)) return {};
-  hash.remove_prefix(algorithm.size());
+std::string_view algorithm_of(std::string_view hash) { return hash.substr(0, hash.find('=')); }
+
+// "sha256=..." without its padding, or empty when it cannot be compared.
+std::string_view comparable(std::string_view hash) {
+  if (!hash_algorithm(algorithm_of(hash))) return {};
   while (hash.ends_with('=')) hash.remove_suffix(1);
   return hash;
 }
 
 // The specification asks for sha256 or better, and names md5 and sha1 as not permitted.
 void check_hash(const RecordRow& row, Faults& faults) {
-  std::string_view algorithm = row.hash.substr(0, row.hash.find('='));
+  std::string_view algorithm = algorithm_of(row.hash);
   if (row.hash.empty()) {
     faults.add("REC-006", row.path, "has no hash");
   } else if (row.hash.find('=') == std::string_view::npos) {
     faults.add("REC-006", row.path, "its hash names no algorithm");
   } else if (algorithm == "md5" || algorithm == "sha1") {
     faults.add("REC-006", row.path, fmt::format("{} is not permitted as its hash", algorithm));
+  } else if (!hash_algorithm(algorithm)) {
+    faults.add("REC-006", row.path, fmt::format("{} is not compared: not known here", algorithm));
   }
 }
 
@@ -147,7 +150,7 @@ RecordCheck check_record(std::string_view text, const std::string& name, const I
     if (listed[index]) faults.add("REC-006", row.path, "is listed more than once");
     listed[index] = true;
     check_row(row, input.members[index], faults);
-    out.digests[index] = sha256_of(row.hash);
+    out.digests[index] = comparable(row.hash);
   });
   if (!wrong.empty()) faults.add("REC-001", name, wrong);
   for (std::size_t i = 0; i < listed.size() && wrong.empty(); ++i) {
@@ -158,13 +161,13 @@ RecordCheck check_record(std::string_view text, const std::string& name, const I
   return out;
 }
 
-std::string record_digest(const std::vector<std::uint8_t>& sha256) {
+std::string record_digest(const std::vector<std::uint8_t>& digest) {
   constexpr std::string_view alphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";  // RFC 4648, 5
   std::string out;
   std::uint32_t bits = 0;
   int count = 0;
-  for (std::uint8_t byte : sha256) {
+  for (std::uint8_t byte : digest) {
     bits = bits << 8 | byte;
     for (count += 8; count >= 6; count -= 6) out += alphabet[bits >> (count - 6) & 63];
   }

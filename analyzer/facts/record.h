@@ -23,14 +23,14 @@ std::string read_record(std::string_view text, const std::function<void(const Re
 /// What RECORD and the archive's directory say of each other.
 struct RecordCheck {
   std::vector<ArchiveFault> faults;
-  std::vector<std::string> digests;  ///< per member the sha256 that RECORD gives, base64, or empty
+  std::vector<std::string> digests;  ///< per member what RECORD gives, "sha256=base64", or empty
 };
 
 /// Compares paths and sizes of RECORD (member `name`, content `text`) with the members. Folders,
 /// RECORD itself and its signatures are exempt.
 RecordCheck check_record(std::string_view text, const std::string& name, const Input& input);
 
-/// SHA-256 as RECORD spells it: URL-safe base64 without padding.
-std::string record_digest(const std::vector<std::uint8_t>& sha256);
+/// A digest as RECORD spells it: URL-safe base64 without padding.
+std::string record_digest(const std::vector<std::uint8_t>& digest);
 
 }  // namespace wheelvet

@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "facts/utf8.h"
-#include "input/sha256.h"
+#include "input/hash.h"
 
 namespace wheelvet {
 namespace {

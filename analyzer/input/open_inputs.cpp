@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -208,17 +209,74 @@ void open_folder(Input& input) {
   input.path = fs::canonical(site_of(input.path)).string();
   Walk walk{input.path, false, {}, {}, input, {}};
   walk_folder(walk);
-  auto wheels = std::count_if(input.members.begin(), input.members.end(),
-                              [](const Member& member) { return member.name.ends_with(".whl"); });
-  bool only_wheels = wheels != 0 && std::none_of(input.members.begin(), input.members.end(),
-                                                 [](const Member& member) {
-                                                   return is_library_name(member.name);
-                                                 });
-  if (only_wheels) {
-    input.problems.push_back(
-        {input.label, "", "", std::nullopt,
-         fmt::format("holds {} wheels and no libraries: name the wheels", wheels)});
+}
+
+// The wheels that lie in a folder, if it is one that holds wheels and no installed packages.
+std::vector<std::string> wheels_of(const fs::path& folder) {
+  std::vector<std::string> wheels;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (!entry.is_directory(error) && entry.path().extension() == ".whl") {
+      wheels.push_back(entry.path().string());
+    } else if (entry.is_directory(error) || is_library_name(entry.path().native())) {
+      return {};
+    }
   }
+  std::sort(wheels.begin(), wheels.end());
+  return wheels;
+}
+
+// Two builds of one project cannot be in one process, and which of them is meant is not said.
+void one_of_each(const std::string& folder, const std::vector<std::string>& wheels) {
+  std::map<std::string, std::string> names;
+  for (const std::string& wheel : wheels) {
+    std::string file = fs::path(wheel).filename().string();
+    std::string name = normalised_name(read_wheel_name(file).name);
+    auto [first, fresh] = names.emplace(name, file);
+    if (fresh || name.empty()) continue;
+    throw WrongUsage(
+        fmt::format("{} holds {} and {}: name the one that is meant", folder, first->second, file));
+  }
+}
+
+// By their first bytes: gzip (RFC 1952), bzip2, xz, zstd (RFC 8878); "ustar" at 257 is a plain tar.
+bool is_packed(const std::string& path) {
+  static constexpr std::string_view marks[] = {"\x1f\x8b",
+                                               "BZh",
+                                               {"\xfd"
+                                                "7zXZ\0",
+                                                6},
+                                               "\x28\xb5\x2f\xfd"};
+  try {
+    RandomFile file(path);
+    std::uint64_t size = std::min<std::uint64_t>(file.size(), 262);
+    std::vector<std::uint8_t> front = file.read(0, size, "file");
+    std::string_view text(reinterpret_cast<const char*>(front.data()), front.size());
+    return (text.size() == 262 && text.ends_with("ustar")) ||
+           std::any_of(std::begin(marks), std::end(marks),
+                       [&](std::string_view mark) { return text.starts_with(mark); });
+  } catch (const Unreadable&) {
+    return false;
+  }
+}
+
+// A source distribution in a zip archive: PKG-INFO in the one folder that it holds.
+bool is_source(const Input& input) {
+  bool source = false;
+  for (const Member& member : input.members) {
+    std::size_t slash = member.name.find('/');
+    std::string_view rest =
+        std::string_view(member.name).substr(std::min(slash, member.name.size()));
+    source = source || rest == "/PKG-INFO";
+    if (member.name.substr(0, std::min(slash, member.name.size())).ends_with(".dist-info"))
+      return false;
+  }
+  return source;
+}
+
+[[noreturn]] void not_supported(const std::string& path) {
+  throw WrongUsage(fmt::format(
+      "{}: source archives and conda packages are not supported; give a wheel or a folder", path));
 }
 
 // A zip archive whatever its name: wheels are sometimes renamed.
@@ -248,12 +306,12 @@ Input open_input(const std::string& path, bool target) {
   }
   if (fs::is_directory(status)) {
     open_folder(input);
+  } else if (has_suffix(path, {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".conda"}) ||
+             (!path.ends_with(".whl") && is_packed(path))) {
+    not_supported(path);
   } else if (has_suffix(path, {".whl", ".zip"}) || is_archive(path)) {
     open_wheel(input);
-  } else if (has_suffix(path, {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".conda"})) {
-    throw WrongUsage(fmt::format(
-        "{}: source archives and conda packages are not supported; give a wheel or a folder",
-        path));
+    if (!path.ends_with(".whl") && is_source(input)) not_supported(path);
   } else {
     input.kind = InputKind::file;
     Member member;
@@ -263,6 +321,19 @@ Input open_input(const std::string& path, bool target) {
     input.members.push_back(member);
   }
   return input;
+}
+
+std::vector<std::string> name_inputs(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    std::vector<std::string> wheels;
+    if (fs::is_directory(path, error)) wheels = wheels_of(path);
+    one_of_each(path, wheels);
+    if (wheels.empty()) wheels.push_back(path);
+    out.insert(out.end(), wheels.begin(), wheels.end());
+  }
+  return out;
 }
 
 Input open_root(const std::string& root, const std::string& folder, const std::string& mount,

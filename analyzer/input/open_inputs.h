@@ -13,6 +13,10 @@ namespace wheelvet {
 /// that does not exist, or that is a kind of file not supported, is WrongUsage.
 Input open_input(const std::string& path, bool target);
 
+/// The inputs that were named: a folder that holds wheels, and no installed packages, stands for
+/// its wheels. WrongUsage when two of them are builds of one project.
+std::vector<std::string> name_inputs(const std::vector<std::string>& paths);
+
 /// Opens a folder of an environment on the machine with that root: `folder` is its path for a
 /// process there, `mount` its installed path (see Input). Links may lead anywhere inside the root.
 Input open_root(const std::string& root, const std::string& folder, const std::string& mount,

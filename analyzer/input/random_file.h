@@ -23,6 +23,8 @@ class RandomFile {
   std::uint64_t device() const { return device_; }  ///< st_dev
   std::uint64_t inode() const { return inode_; }    ///< st_ino
 
+  /// Tells the system not to read ahead: a few tables are wanted of a file of a gigabyte.
+  void expect_jumps() const;
   /// Exactly out.size() bytes at `offset`; Unreadable when the file ends before.
   void read(std::uint64_t offset, std::span<std::uint8_t> out) const;
   std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size,

@@ -13,8 +13,10 @@ namespace wheelvet {
 
 struct InspectOptions {
   bool imports = false, exports = false, headers = false;
-  bool mangled = false;  ///< leave C++ names as they are
-  std::string match;     ///< part of a mangled or demangled name; empty for all
+  bool mangled = false;          ///< leave C++ names as they are
+  std::string python, platform;  ///< of wheels from the index; empty for the usual
+  bool show = false;             ///< pip's progress goes to standard error
+  std::string match;             ///< part of a mangled or demangled name; empty for all
 };
 
 struct InspectedSymbol {

@@ -2,6 +2,7 @@
 
 #include "report/difference.h"
 #include "report/inspection.h"
+#include "report/json_document.h"
 #include "report/printable.h"
 #include "report/render.h"
 #include "report/version.h"
@@ -62,6 +63,8 @@ Json of(const Finding& finding) {
   out["evidence"] = texts(finding.evidence);
   out["cause"] = text(finding.cause);
   out["fix"] = {{"text", text(finding.fix)}, {"verified", finding.fix_verified}};
+  out["suppressed"] = text(finding.suppressed);
+  out["known"] = finding.known;
   return out;
 }
 
@@ -260,6 +263,75 @@ Json of(const UserOutcome& user) {
   return out;
 }
 
+// Deeper than any document of ours; the parser and what walks its result use the stack per level.
+constexpr int most_levels = 64;
+
+void limit_levels(std::string_view json) {
+  int level = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{') && ++level > most_levels) {
+      throw Unreadable("JSON", i, "nested too deeply");
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --level;
+    }
+  }
+}
+
+Document document_of(const Json& json) {
+  Document out;
+  if (json.is_boolean()) {
+    out = json.get<bool>();
+  } else if (json.is_number_integer()) {
+    out.kind = Document::Kind::integer;
+    out.integer = json.get<std::int64_t>();
+  } else if (json.is_number()) {
+    out.kind = Document::Kind::real;
+    out.real = json.get<double>();
+  } else if (json.is_string()) {
+    out = json.get<std::string>();
+  } else if (json.is_array()) {
+    out = empty_list();
+    for (const Json& item : json) out.add(document_of(item));
+  } else if (json.is_object()) {
+    out = empty_table();
+    for (const auto& [key, value] : json.items()) out.set(key, document_of(value));
+  }
+  return out;
+}
+
+Json json_of(const Document& document) {
+  switch (document.kind) {
+    case Document::Kind::null:
+      return nullptr;
+    case Document::Kind::boolean:
+      return document.truth;
+    case Document::Kind::integer:
+      return document.integer;
+    case Document::Kind::real:
+      return document.real;
+    case Document::Kind::text:
+    case Document::Kind::date:
+      return document.text;
+    case Document::Kind::list: {
+      Json out = Json::array();
+      for (const Document& item : document.items) out.push_back(json_of(item));
+      return out;
+    }
+    case Document::Kind::table: {
+      Json out = Json::object();
+      for (const auto& [name, value] : document.members) out[name] = json_of(value);
+      return out;
+    }
+  }
+  return nullptr;
+}
+
 Json header() {
   return {{"schema_version", schema_version},
           {"tool", {{"name", "wheelvet"}, {"version", program_version()}}}};
@@ -294,6 +366,7 @@ std::string render_json(const Report& report, bool stats) {
   out["load_plans"] = all(report.plans);
   out["problems"] = all(report.problems);
   out["scope"] = texts(report.scope);
+  out["configuration"] = text(report.configuration);
   if (stats) out["stats"] = of(report.stats);
   return out.dump(2) + "\n";
 }
@@ -348,6 +421,19 @@ std::string render_json_error(const Problem& problem, int exit_code) {
   out["error"] = of(problem);
   out["exit_code"] = exit_code;
   return out.dump(2) + "\n";
+}
+
+Document read_json(std::string_view text) {
+  limit_levels(text);
+  try {
+    return document_of(Json::parse(text.begin(), text.end()));
+  } catch (const Json::parse_error& error) {
+    throw Unreadable("JSON", error.byte, "is not JSON");
+  }
+}
+
+std::string write_json(const Document& document, int indent) {
+  return json_of(document).dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace wheelvet

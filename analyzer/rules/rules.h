@@ -62,6 +62,8 @@ struct PolicyRule {
   std::string arch;
   std::map<std::string, std::vector<std::string>> versions;  ///< "GLIBC" -> allowed versions
   std::vector<std::string> libraries;                        ///< sonames allowed outside the wheel
+  /// Symbols of an allowed library that are private to it: soname -> names.
+  std::map<std::string, std::vector<std::string>> forbidden;
 };
 
 /// An entry of the catalogue.

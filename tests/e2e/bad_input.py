@@ -168,9 +168,37 @@ def test_json_mode_has_an_error_envelope():
     assert parsed["exit_code"] == 2
 
 
-def test_source_archives_are_told_apart():
-    done = run("check", made("a-1.tar.gz", b"\x1f\x8b"))
-    assert done.returncode == 2 and "not supported" in done.stderr
+def zipped(*names):
+    path = WORK / "in.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "Name: a\n")
+    return path.read_bytes()
+
+
+def test_source_archives_and_conda_packages_are_told_apart_by_name_or_content():
+    others = {"a-1.tar.gz": b"\x1f\x8b", "a-1-0.conda": zipped("metadata.json"), "a-1.zip": zipped("a-1/PKG-INFO"),
+              "gzip": b"\x1f\x8b\x08", "bzip2": b"BZh9", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd",
+              "tar": bytes(257) + b"ustar" + bytes(250)}
+    for name, content in others.items():
+        done = run("check", made(name, content))
+        assert done.returncode == 2 and "not supported" in done.stderr and one_line(done.stderr), (name, done)
+    assert run("check", made("b-1.zip", zipped("b/PKG-INFO", "b-1.dist-info/METADATA"))).returncode != 2
+
+
+def test_a_folder_of_wheels_stands_for_its_wheels_and_two_builds_of_one_are_a_choice_to_make():
+    folder = WORK / "wheels"
+    folder.mkdir()
+    sgl, fitting, other = map(pathlib.Path, (SGL, FITTING, stub("torch-2.10.0")))
+    for wheel in (sgl, fitting):
+        (folder / wheel.name).symlink_to(wheel)
+    code, parsed = report(folder, "--import", "torch")
+    assert code == 0 and [each["kind"] for each in parsed["inputs"]] == ["stub", "stub"], parsed["inputs"]
+    code, beside = report(SGL, "--with", folder)
+    assert beside["inputs"][2]["role"] == "provider"
+    (folder / other.name).symlink_to(other)
+    done = run("check", folder)
+    assert done.returncode == 2 and other.name in done.stderr and fitting.name in done.stderr, done
 
 
 def test_a_link_out_of_a_folder_is_not_followed():
@@ -191,14 +219,9 @@ def test_a_question_that_cannot_be_asked_is_wrong_usage():
     assert run("check", SGL, "--import", "torch").returncode == 2
 
 
-def test_a_wheel_is_known_by_its_bytes_and_a_folder_of_wheels_is_no_verdict():
+def test_a_wheel_is_known_by_its_bytes():
     renamed = made("renamed", pathlib.Path(SGL).read_bytes())
     assert report(renamed, "--with", FITTING)[0] == 0
-    folder = WORK / "wheels"
-    folder.mkdir()
-    (folder / "a-1-py3-none-any.whl").write_bytes(b"PK")
-    code, parsed = report(folder)
-    assert code == 3 and "name the wheels" in parsed["problems"][0]["reason"]
 
 
 def test_a_single_file_that_is_no_object_is_an_error():

@@ -343,7 +343,9 @@ TEST_CASE("DEP-001 and DEP-002: declared packages and needed libraries") {
 TEST_CASE("the platform floor is the lowest policy that holds every version and library") {
   Rules rules = load_rules();
   auto floor = [&](Lines versions, Lines needed, std::uint16_t machine = EM_X86_64) {
-    std::vector<FileFacts> files(2);
+    InputFacts input;
+    std::vector<FileFacts>& files = input.files;
+    files.resize(2);
     files[0].path = "a/m.so";
     files[1].path = "a.libs/libown.so.1";
     for (FileFacts& file : files) file.elf.machine = machine;
@@ -352,7 +354,7 @@ TEST_CASE("the platform floor is the lowest policy that holds every version and 
     for (const std::string& name : versions) {
       files[0].elf.version_needs[0].versions.push_back(needed_version(name, 2));
     }
-    return lowest_policy(rules, files);
+    return lowest_policy(rules, input);
   };
   CHECK(floor({"GLIBC_2.2.5"}, {"libc.so.6"}) == "manylinux_2_5");
   CHECK(floor({"GLIBC_2.14"}, {}) == "manylinux_2_17");
@@ -363,7 +365,38 @@ TEST_CASE("the platform floor is the lowest policy that holds every version and 
   CHECK(floor({"GLIBC_2.17"}, {}, EM_AARCH64) == "manylinux_2_17");
   CHECK(floor({"GLIBC_PRIVATE"}, {}) == "");
   CHECK(floor({}, {"libcudart.so.12"}) == "");
-  CHECK(lowest_policy(rules, {}) == "");
+  CHECK(lowest_policy(rules, InputFacts{}) == "");
+}
+
+TEST_CASE("an executable of a wheel counts for its floor as a library does") {
+  Rules rules = load_rules();
+  InputFacts input;
+  FileFacts& program = input.programs.emplace_back();
+  program.path = "../../../bin/tool";
+  program.elf.machine = EM_X86_64;
+  program.elf.version_needs = {{"libc.so.6", {needed_version("GLIBC_2.34", 2)}}};
+  CHECK(lowest_policy(rules, input) == "manylinux_2_34");
+  Wheel wheel("a-1-py3-none-manylinux_2_28_x86_64.whl");
+  wheel.stage.facts.inputs[0].programs = input.programs;
+  auto judged = [&] { return wheel.judged([](const Run& run) { return check_floors(run); }); };
+  CHECK(judged() == Lines{"warning VER-002"});
+  wheel.stage.facts.inputs[0].programs[0].elf.version_needs[0].versions[0].name = "GLIBC_2.28";
+  CHECK(judged().empty());
+}
+
+TEST_CASE("VER-005: names that the policy of the tag keeps private to a library that it allows") {
+  for (bool needed : {true, false}) {
+    Wheel wheel("a-1-cp312-cp312-manylinux_2_28_x86_64.whl");
+    MadeSymbol weak{"_tr_tally", false, VER_NDX_GLOBAL, STB_WEAK};
+    wheel.module("a/m.so", {{"_tr_align", false}, weak},
+                 needed ? Lines{"libz.so.1"} : Lines{"libown.so"});
+    Lines judged = wheel.judged([](const Run& run) { return check_floors(run); });
+    std::vector<Finding> findings =
+        wheel.findings([](const Run& run) { return check_floors(run); });
+    if (needed) CHECK(findings.at(0).evidence == Lines{"_tr_align of libz.so.1"});
+    CHECK(judged == (needed ? Lines{"warning VER-005"} : Lines{}));
+    CHECK(lowest_policy(load_rules(), wheel.stage.facts.inputs[0]) == "");
+  }
 }
 
 TEST_CASE("VER-002: versions that are no number are judged as well") {

@@ -86,6 +86,11 @@ TEST_CASE("a member lands where its .data scheme says") {
   CHECK(installed_path("a-1.data/platlib/a/x.so") == "a/x.so");
   CHECK(installed_path("tbb-1.data/data/lib/libtbb.so.12") == "../../../lib/libtbb.so.12");
   CHECK(installed_path("a-1.data/scripts/tool") == "../../../bin/tool");
+  CHECK(may_be_program("a-1.data/scripts/tool.py"));
+  CHECK(may_be_program("a/bin/tool"));
+  CHECK_FALSE(may_be_program("a/lib.so"));
+  CHECK_FALSE(may_be_program("a/bin/tool.txt"));
+  CHECK_FALSE(may_be_program("a-1.dist-info/METADATA"));
   CHECK(installed_path("deep/a.data/purelib/x.so") == "deep/a.data/purelib/x.so");
   CHECK(installed_path("x.data") == "x.data");
 }

@@ -7,7 +7,7 @@
 
 #include "facts/read_facts.h"
 #include "input/archive.h"
-#include "input/sha256.h"
+#include "input/hash.h"
 #include "support/temporary_file.h"
 #include "support/zip_writer.h"
 
@@ -56,10 +56,10 @@ std::vector<std::string> faults(const std::string& text, const Input& input) {
 
 using Lines = std::vector<std::string>;
 
-std::string digest_of(const std::string& text) {
-  Sha256 hash;
+std::string digest_of(const std::string& text, const std::string& algorithm = "sha256") {
+  Hasher hash(*hash_algorithm(algorithm));
   hash.add({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  return "sha256=" + record_digest(hash.digest());
+  return algorithm + "=" + record_digest(hash.digest());
 }
 
 // A wheel of one library (no ELF), one other file and its RECORD, as read with and without --hash.
@@ -167,8 +167,22 @@ TEST_CASE("a million rows of nothing are counted, not kept") {
 TEST_CASE("digests are spelled as RECORD spells them") {
   CHECK(digest_of("") == digest);
   Input input = holding({"a"});
-  CHECK(check_record("a," + digest + "==,0\n", name, input).digests[0] == digest.substr(7));
-  CHECK(check_record("a,sha512=x,0\n", name, input).digests[0] == "");
+  CHECK(check_record("a," + digest + "==,0\n", name, input).digests[0] == digest);
+  CHECK(check_record("a,sha512=x,0\n", name, input).digests[0] == "sha512=x");
+  CHECK(check_record("a,sha3_256=x,0\n", name, input).digests[0] == "");
+  // hashlib.sha512(b"abc"), hashlib.sha384(b"abc")
+  CHECK(
+      digest_of("abc", "sha512") ==
+      "sha512=3a81oZNherrMQXNJriBBMRLm-k6JqX6iCp7u5ktV05ohkpkqJ0_BqDa6PCOj_uu9RU1EI2Q86A4qmslPpUyk"
+      "nw");
+  CHECK(digest_of("abc", "sha384") ==
+        "sha384=ywB1P0WjXou1oD1pmsZQBycsMqsO3tFjGotgWkP_W-2AhgcroefMI1i67KE0yCWn");
+}
+
+TEST_CASE("REC-006: a hash of an algorithm that is not known is told, and not compared") {
+  Input input = holding({"a"});
+  CHECK(faults("a,sha3_256=x,0\n", input) == Lines{"REC-006 a"});
+  CHECK(faults("a,sha384=x,0\n", input).empty());
 }
 
 TEST_CASE("REC-005: bytes of another hash, in libraries and in other files, with --hash only") {
@@ -180,6 +194,13 @@ TEST_CASE("REC-005: bytes of another hash, in libraries and in other files, with
     CHECK(faults_of_wheel(bad, false).empty());
     std::string member = row < 20 ? "m.so" : "m.py";
     CHECK(faults_of_wheel(bad, true) == Lines{"REC-005 " + member});
+  }
+  std::string row = "m.so," + digest_of("not an object") + ",13\n";
+  for (std::string content : {"not an object", "another object"}) {
+    std::string other = "m.so," + digest_of(content, "sha512") + ",13\n";
+    bool same = content == "not an object";
+    CHECK(faults_of_wheel(other + good.substr(row.size()), true) ==
+          (same ? Lines{} : Lines{"REC-005 m.so"}));
   }
 }
 
