@@ -18,6 +18,7 @@
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
+#include "machine/host_gpus.h"
 #include "machine/read_machine.h"
 #include "named_input.h"
 #include "plan_install.h"
@@ -133,6 +134,34 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
   facts.inputs.push_back(std::move(files));
 }
 
+// What is asked of the device code; "host" stands for this machine's GPUs and its driver.
+DeviceQuestion device_question(const Request& request) {
+  DeviceQuestion question;
+  if (request.gpus.empty()) return question;
+  question.rules = load_device_rules();
+  question.driver = request.driver;
+  for (const std::string& text : request.gpus) {
+    if (text != "host") {
+      question.gpus.push_back(read_gpu(text, question.rules));
+      continue;
+    }
+    HostGpus host = find_host_gpus();
+    for (const std::string& product : host.products) {
+      question.gpus.push_back(read_gpu(product, question.rules));
+    }
+    if (question.driver.empty()) question.driver = host.driver;
+  }
+  // Eight GPUs of one kind are one question.
+  std::vector<Gpu> each;
+  for (Gpu& gpu : question.gpus) {
+    bool known = std::any_of(each.begin(), each.end(),
+                             [&](const Gpu& other) { return other.arch == gpu.arch; });
+    if (!known) each.push_back(std::move(gpu));
+  }
+  question.gpus = std::move(each);
+  return question;
+}
+
 }  // namespace
 
 std::set<std::string> known_packages(const Rules& rules) {
@@ -153,7 +182,10 @@ Report check(const Request& request) {
   std::vector<Input> inputs = open_inputs(request, machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
+  DeviceQuestion question = device_question(request);
+  ReadOptions reading{request.jobs, request.hash, request.progress};
+  if (!question.gpus.empty()) reading.device = DeviceDepth::kernels;
+  Facts facts = read_facts(inputs, reading);
   clock.lap("facts");
   Rules rules = loaded.get();
   std::optional<AskedHistory> history = open_releases(inputs, facts);
@@ -171,7 +203,9 @@ Report check(const Request& request) {
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
   clock.lap("link");
+  cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
+  if (!question.gpus.empty()) run.device = &question;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
   Staging staged{inputs, facts, rules, machine, scene.python, options};

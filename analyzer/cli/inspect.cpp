@@ -17,8 +17,10 @@ int run_inspect(const Options& options) {
   wanted.python = options.python;
   wanted.platform = options.platform;
   wanted.show = Progress(!options.quiet).callback() != nullptr;
+  wanted.device = options.device || options.kernels;
+  wanted.kernels = options.kernels;
   // A pattern alone asks for both directions.
-  if (!wanted.match.empty() && !wanted.imports && !wanted.exports) {
+  if (!wanted.match.empty() && !wanted.imports && !wanted.exports && !wanted.kernels) {
     wanted.imports = wanted.exports = true;
   }
   Inspection inspection = inspect(options.targets, wanted);

@@ -7,7 +7,7 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, diff, stub, probe, rules, schema };
+enum class Command { none, check, compat, inspect, diff, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
@@ -17,15 +17,18 @@ struct Options {
   std::vector<std::string> imports;
   std::string environment, sysroot;
   std::string python;
-  std::string platform;  ///< machine of wheels from the index
+  std::string platform;         ///< machine of wheels from the index
   std::string format = "text";  ///< of the output; check and matrix know more than text and json
   /// Further formats with the file each goes to: ("sarif", "out.sarif").
   std::vector<std::pair<std::string, std::string>> format_files;
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
+  std::string driver;
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;

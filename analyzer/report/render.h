@@ -56,8 +56,8 @@ std::string render_json_error(const Problem& problem, int exit_code);
 /// The catalogue as JSON.
 std::string render_json_rules(const std::vector<CatalogEntry>& catalog);
 
-/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "probe", "tuning". Empty for
-/// an unknown name.
+/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "compat", "probe",
+/// "tuning". Empty for an unknown name.
 std::string json_schema(const std::string& name);
 std::vector<std::string> json_schema_names();
 
