@@ -15,6 +15,7 @@
 #include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
+#include "link/remedy.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
@@ -137,9 +138,9 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
 // What is asked of the device code; "host" stands for this machine's GPUs and its driver.
 DeviceQuestion device_question(const Request& request) {
   DeviceQuestion question;
+  question.driver = request.driver;
   if (request.gpus.empty()) return question;
   question.rules = load_device_rules();
-  question.driver = request.driver;
   for (const std::string& text : request.gpus) {
     if (text != "host") {
       question.gpus.push_back(read_gpu(text, question.rules));
@@ -202,10 +203,13 @@ Report check(const Request& request) {
   options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
+  std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
   clock.lap("link");
   cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
   if (!question.gpus.empty()) run.device = &question;
+  run.remedies = std::move(remedies);
+  run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
   Staging staged{inputs, facts, rules, machine, scene.python, options};

@@ -183,6 +183,7 @@ Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRul
 }
 
 bool is_judged(const DeviceContainer& container, const DeviceCode& code) {
+  if (container.kernels_read && container.kernels == 0) return false;
   std::span<const DeviceImage> images = code.images_of(container);
   return std::any_of(images.begin(), images.end(), launchable);
 }

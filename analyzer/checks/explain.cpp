@@ -7,6 +7,7 @@
 #include <set>
 
 #include "checks/alternatives.h"
+#include "checks/cuda_closure.h"
 
 namespace wheelvet {
 namespace {
@@ -398,6 +399,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   for (auto& [owner, entry] : undecided) report.undecided.push_back(std::move(entry));
   report.findings = std::move(findings);
   add_assumptions(run, roots, report);
+  report.cuda = cuda_closure(run, roots);
   report.complete = report.problems.empty();
   for (const ReportRoot& root : report.roots) {
     if (root.status == Status::undecided) report.complete = false;

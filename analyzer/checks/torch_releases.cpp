@@ -151,7 +151,8 @@ std::set<std::string> roots_missing_torch(const Run& run, const std::vector<Root
     misses =
         misses || std::any_of(view.objects.begin(), view.objects.end(), [&](std::size_t index) {
           const PlannedObject& object = view.object(index);
-          return object.found == Found::absent && object.library != none &&
+          bool absent = object.found == Found::absent || object.found == Found::declared;
+          return absent && object.library != none &&
                  rules.libraries[object.library].kind == "torch";
         });
     if (misses) out.insert(view.path);
@@ -235,7 +236,7 @@ void explain_by_history(const Run& run, const std::string& importer, Finding& fi
       fmt::format("built for {}; torch {} {}",
                   range.empty() ? "no release of torch that the history has" : "torch " + range,
                   beside, what_changed(changes));
-  say_fix(run, importer, finding);
+  if (!torch.trials.empty()) say_fix(run, importer, finding);
 }
 
 }  // namespace wheelvet

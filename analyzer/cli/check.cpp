@@ -69,18 +69,15 @@ int run_check(const Options& options) {
   request.providers = options.providers;
   request.python = options.python;
   request.platform = options.platform;
+  request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;
   request.host = options.host;
   request.alone = options.alone;
   request.imports = options.imports;
   request.gpus = options.gpus;
-  request.driver = options.driver;
   bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
   if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
-  if (!options.driver.empty() && options.gpus.empty()) {
-    throw WrongUsage("--driver needs --gpu: it is what the driver compiles for that is judged");
-  }
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =

@@ -19,6 +19,8 @@ int dispatch(const cli::Options& options) {
       return cli::run_check(options);
     case cli::Command::compat:
       return cli::run_compat(options);
+    case cli::Command::explain:
+      return cli::run_explain(options);
     case cli::Command::inspect:
       return cli::run_inspect(options);
     case cli::Command::diff:

@@ -113,6 +113,18 @@ void add_check(CLI::App& app, Options& options) {
                   "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
                   "is assumed");
   check
+      ->add_option(
+          "--driver", options.driver,
+          "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  check
       ->add_option("--sysroot", options.sysroot,
                    "judge for the machine whose root is this folder, such as a container's image")
       ->type_name("DIR");
@@ -138,10 +150,6 @@ void add_check(CLI::App& app, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  check
-      ->add_option("--driver", options.driver,
-                   "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
-      ->type_name("VERSION");
   check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
@@ -200,6 +208,39 @@ void add_compat(CLI::App& app, Options& options) {
       "Exit codes: 0 the metadata agrees with what loads, 1 it permits a release that fails, or\n"
       "  none loads, 2 wrong usage, 3 a release could not be judged, 4 internal error.");
   compat->callback([&options] { options.command = Command::compat; });
+}
+
+void add_explain(CLI::App& app, Options& options) {
+  CLI::App* explain =
+      app.add_subcommand("explain", "what an error message means, and what to change");
+  explain
+      ->add_option("TEXT", options.targets,
+                   "the error line or traceback, a file that holds it, or - for standard input;\n"
+                   "wheels, folders and shared objects beside it are what failed")
+      ->type_name("");
+  explain
+      ->add_option("--with", options.providers,
+                   "what was there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  explain
+      ->add_option("--env", options.environment,
+                   "the venv, conda or system prefix where it happened")
+      ->type_name("PREFIX");
+  explain->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  explain->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  add_output(*explain, options);
+  explain->footer(
+      "Examples:\n"
+      "  wheelvet explain 'ImportError: .../_C.abi3.so: undefined symbol: "
+      "_ZN3c104cuda9SetDeviceEa'\n"
+      "  python train.py 2>&1 | wheelvet explain --env .venv\n"
+      "Exit codes: 0 understood, 2 wrong usage, 3 not understood or unreadable, 4 internal error.");
+  explain->callback([&options] { options.command = Command::explain; });
 }
 
 void add_inspect(CLI::App& app, Options& options) {
@@ -308,7 +349,7 @@ void add_documents(CLI::App& app, Options& options) {
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
   schema
       ->add_option("NAME", options.targets,
-                   "report, load-plan, inspect, compat, diff, probe or tuning")
+                   "report, load-plan, inspect, compat, explain, diff, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -332,6 +373,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.require_subcommand(1);
   add_check(app, options);
   add_compat(app, options);
+  add_explain(app, options);
   add_inspect(app, options);
   add_diff(app, options);
   add_stub(app, options);

@@ -401,8 +401,8 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     }
     std::vector<const Member*> programs;
     for (const Member& member : input.members) {
-      if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
       if (is_library_name(member.name) || untrusted.contains(member.name)) continue;
+      if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
       bool program = input.kind == InputKind::wheel && may_be_program(member.name);
       if (program) programs.push_back(&member);
       if (program || !whole) continue;

@@ -408,6 +408,34 @@ Json json_of(const Document& document) {
   return nullptr;
 }
 
+Json of(const CudaReport& cuda) {
+  Json out = {{"driver", text(cuda.driver)}, {"driver_because", text(cuda.driver_because)}};
+  out["libraries"] = Json::array();
+  for (const CudaLibrary& each : cuda.libraries) {
+    out["libraries"].push_back({{"soname", text(each.soname)},
+                                {"kind", each.kind},
+                                {"how", each.how},
+                                {"state", each.state},
+                                {"path", text(each.path)},
+                                {"owner", text(each.owner)},
+                                {"version", text(each.version)},
+                                {"cuda", text(each.major)},
+                                {"declared_by", text(each.declared_by)},
+                                {"roots", texts(each.roots)}});
+  }
+  out["modules"] = Json::array();
+  for (const CudaModule& each : cuda.modules) {
+    out["modules"].push_back({{"path", text(each.path)},
+                              {"runtime", text(each.runtime)},
+                              {"driver", text(each.driver)},
+                              {"driver_because", text(each.because)},
+                              {"driver_functions", texts(each.driver_functions)},
+                              {"nccl", text(each.nccl)},
+                              {"nccl_functions", texts(each.nccl_functions)}});
+  }
+  return out;
+}
+
 Json header() {
   return {{"schema_version", schema_version},
           {"tool", {{"name", "wheelvet"}, {"version", program_version()}}}};
@@ -439,6 +467,7 @@ std::string render_json(const Report& report, bool stats) {
                                 {"examples", texts(each.examples)},
                                 {"roots", texts(each.roots)}});
   }
+  out["cuda"] = of(report.cuda);
   out["load_plans"] = all(report.plans);
   out["gpus"] = all(report.gpus);
   out["problems"] = all(report.problems);
@@ -486,7 +515,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "compat", "diff", "probe", "tuning"};
+  return {"report", "load-plan", "inspect", "compat", "explain", "diff", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

@@ -428,7 +428,7 @@ TEST_CASE("a GPU is named by architecture or product") {
 TEST_CASE("PTX takes the driver of the CUDA release that knows its version") {
   DeviceRules rules = load_device_rules();
   CHECK(release_for_ptx(rules, "9.0")->driver == "580.65.06");
-  CHECK(release_for_ptx(rules, "8.6")->driver == "570.26");  // 12.7 was never released
+  CHECK(release_for_ptx(rules, "8.6")->driver == "570.26");  // no toolkit and no driver of 12.7
   CHECK(release_for_ptx(rules, "99.0") == nullptr);
   CHECK(release_for_gpu(rules, 120)->driver == "570.26");
 }

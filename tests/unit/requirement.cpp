@@ -109,3 +109,23 @@ TEST_CASE("markers are judged by the interpreter, the machine and the extras ask
   CHECK_FALSE(wanted("a; platform_release > '5'"));
   CHECK(wanted("a; platform_release > '5' or os_name == 'posix'"));
 }
+
+TEST_CASE("a specifier with series, ends and gaps") {
+  CHECK(admits("==13.1.0.3.*", "13.1.0.3"));
+  CHECK_FALSE(admits("==13.1.0.3.*", "13.4.1.3"));
+  CHECK_FALSE(admits("~=3.9.0", "3.10.0"));
+  CHECK(admits(">=0.1.6,!=0.1.8,<0.2", "0.1.11"));
+  CHECK_FALSE(admits(">=0.1.6,!=0.1.8,<0.2", "0.1.8"));
+  CHECK_FALSE(admits("==0.1.13", "0.1.13.post2"));
+}
+
+TEST_CASE("a marker that asks for what is not known is open, unless the rest decides") {
+  auto open = [](const char* marker) {
+    Requirement read = required(std::string("a; ") + marker);
+    return holds(*read.marker, marker_values("3.12", "x86_64"), "");
+  };
+  CHECK_FALSE(open("platform_release == '6.1'"));
+  CHECK(open("sys_platform == 'linux' or platform_release == '6.1'").value());
+  CHECK_FALSE(open("sys_platform == 'linux' and platform_release == '6.1'"));
+  CHECK_FALSE(open("sys_platform == 'win32' and platform_release == '6.1'").value());
+}
