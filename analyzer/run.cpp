@@ -116,11 +116,22 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
 
 // How the roots that miss something of torch's fare with each of its releases.
 TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               const std::vector<RootView>& roots,
                                std::optional<AskedHistory> asked) {
   TorchReleases out;
-  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  MissedNames missed;
+  std::set<const FileFacts*> files;
+  for (const RootView& view : roots) {
+    if (!staging.options.only.contains(view.path)) continue;
+    missed.push_back(missed_of_torch(scene, view));
+    for (std::size_t index : view.objects) {
+      std::size_t file = view.object(index).file;
+      if (file != none) files.insert(scene.files[file].facts);
+    }
+  }
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts, files);
   out.beside = build_beside(out.asked, scene);
-  out.trials = try_releases(staging, out.asked);
+  out.trials = try_releases(staging, out.asked, missed);
   return out;
 }
 
@@ -222,7 +233,7 @@ Report check(const Request& request) {
   std::optional<TorchReleases> torch;
   if (!options.only.empty()) {
     Staging staging{inputs, facts, rules, machine, scene.python, options};
-    torch = compare_releases(staging, scene, std::move(history));
+    torch = compare_releases(staging, scene, roots, std::move(history));
     run.torch = &*torch;
   }
   clock.lap("releases");

@@ -110,8 +110,9 @@ std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
     const FileFacts& facts = *run.scene.files[i].facts;
     if (!is_object(run.scene.files[i]) || facts.path.find("/stubs/") != std::string::npos) continue;
-    // By the name as it is: a bundled copy under a name of its own serves nobody else.
-    const LibraryRule* rule = cuda_rule(run, facts.elf.soname);
+    // By the name of the file: no search finds a bundled copy under a name of its own, whatever
+    // DT_SONAME it kept.
+    const LibraryRule* rule = cuda_rule(run, std::string(base_name(facts.path)));
     if (!rule) continue;
     std::vector<std::string> majors = cuda_majors(*rule);
     if (majors.size() == 1) out[majors.front()].insert(cuda_owner_of(run, i));
@@ -200,7 +201,7 @@ void describe_clash(const Run& run, const std::string& major, const Majors& ther
   std::vector<std::string> others;
   for (const auto& [other, owners] : there) {
     others.push_back(other);
-    add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.begin()));
+    add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.rbegin()));
   }
   out.title = fmt::format("built for CUDA {}, and only CUDA {} is there", major,
                           fmt::join(others, " and "));

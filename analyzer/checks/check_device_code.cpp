@@ -92,6 +92,18 @@ struct Checker {
     return finding;
   }
 
+  // CUDA's own libraries choose among kernels for single architectures, of which they have
+  // thousands.
+  bool of_cuda(const std::string& path) const {
+    auto file = run.scene.by_path.find(path);
+    if (file == run.scene.by_path.end()) return false;
+    const std::string& soname = run.scene.files[file->second].facts->elf.soname;
+    std::size_t rule = library_of(*run.scene.rules, soname);
+    if (rule == none) return false;
+    const std::string& kind = run.scene.rules->libraries[rule].kind;
+    return kind == "cuda" || kind == "nccl";
+  }
+
   // Alternatives that the package does not use on this GPU cannot stand in.
   void no_code(const GpuCoverage& coverage, const LibraryCoverage& library) {
     const std::string& gpu = coverage.gpu;
@@ -118,7 +130,7 @@ struct Checker {
   }
 
   void gaps(const std::string& gpu, const LibraryCoverage& library) {
-    bool forgotten = library.portable_gaps != 0;
+    bool forgotten = library.portable_gaps != 0 && !of_cuda(library.path);
     Finding& finding = add(forgotten ? "GPU-002" : "GPU-003",
                            forgotten ? Severity::warning : Severity::note, library,
                            forgotten ? fmt::format("some device code was not built for {}", gpu)
