@@ -21,6 +21,8 @@
 #include "machine/find_machine.h"
 #include "machine/host_gpus.h"
 #include "machine/read_machine.h"
+#include "named_input.h"
+#include "plan_install.h"
 
 namespace wheelvet {
 namespace {
@@ -39,11 +41,15 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The folders of an environment, which is the target itself when nothing else is.
-void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
+Environment find_environment_of(const Request& request, const Machine& machine) {
   std::string prefix = request.environment;
   if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  Environment environment = find_environment(machine.root, prefix, request.python);
+  return find_environment(machine.root, prefix, request.python);
+}
+
+// The folders of an environment, which is the target itself when nothing else is.
+void open_environment(const Environment& environment, const Request& request, Machine& machine,
+                      std::vector<Input>& inputs) {
   machine.interpreter = environment.interpreter;
   machine.site = environment.site;
   machine.python = environment.python;
@@ -60,26 +66,15 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
   problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
 }
 
-// A file or folder of that name, or a release from the history.
-Input open_named(const std::string& name, bool target) {
-  std::error_code error;
-  if (!std::filesystem::exists(name, error)) {
-    if (std::optional<ReleaseName> release = read_release_name(name)) {
-      return name_release(*release, target);
-    }
-  }
-  return open_input(name, target);
-}
-
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
-  std::vector<Input> inputs;
-  for (const std::string& path : name_inputs(request.targets)) {
-    inputs.push_back(open_named(path, true));
+  NamedFor wanted{request.python, request.platform, machine.glibc, request.progress != nullptr};
+  std::optional<Environment> environment;
+  if (!request.environment.empty()) {
+    environment = find_environment_of(request, machine);
+    if (wanted.python.empty()) wanted.python = environment->python;
   }
-  for (const std::string& path : name_inputs(request.providers)) {
-    inputs.push_back(open_named(path, false));
-  }
-  if (!request.environment.empty()) open_environment(request, machine, inputs);
+  std::vector<Input> inputs = open_named(request.targets, request.providers, wanted);
+  if (environment) open_environment(*environment, request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {
     bool placed = machine.given && machine.root.empty() && machine.site.empty();
@@ -88,15 +83,6 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
     machine.site = input.path;
   }
   return inputs;
-}
-
-// First folders of the packages whose imports rules/ describes.
-std::set<std::string> known_packages(const Rules& rules) {
-  std::set<std::string> folders;
-  for (const ImportRule& rule : rules.imports) {
-    folders.insert(rule.module.substr(0, rule.module.find('.')));
-  }
-  return folders;
 }
 
 bool replaces_something(const Scene& scene) {
@@ -126,21 +112,6 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
     links.roots.push_back(std::move(root));
   }
   links.imports.merge(now.imports);
-}
-
-// What the history knows of the releases among the inputs; empty when there are none.
-std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
-  bool any = std::any_of(inputs.begin(), inputs.end(),
-                         [](const Input& input) { return input.kind == InputKind::release; });
-  if (!any) return std::nullopt;
-  AskedHistory asked = ask_history(inputs, facts);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind != InputKind::release) continue;
-    ReleaseBuild release =
-        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
-    facts.inputs[i] = open_release(asked, release, inputs[i], i);
-  }
-  return asked;
 }
 
 // How the roots that miss something of torch's fare with each of its releases.
@@ -205,6 +176,14 @@ DeviceQuestion device_question(const Request& request) {
 
 }  // namespace
 
+std::set<std::string> known_packages(const Rules& rules) {
+  std::set<std::string> folders;
+  for (const ImportRule& rule : rules.imports) {
+    folders.insert(rule.module.substr(0, rule.module.find('.')));
+  }
+  return folders;
+}
+
 Report check(const Request& request) {
   Stats stats;
   Clock clock(stats);
@@ -244,6 +223,13 @@ Report check(const Request& request) {
   run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
+  Staging staged{inputs, facts, rules, machine, scene.python, options};
+  staged.options.only.clear();
+  InstallPlan install;
+  if (!options.alone) {
+    install = plan_install(staged, scene, history);
+    run.install = &install;
+  }
   std::optional<TorchReleases> torch;
   if (!options.only.empty()) {
     Staging staging{inputs, facts, rules, machine, scene.python, options};

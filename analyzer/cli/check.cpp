@@ -11,11 +11,6 @@
 namespace wheelvet::cli {
 namespace {
 
-Severity threshold_of(const std::string& name) {
-  if (name == "note") return Severity::note;
-  return name == "warning" ? Severity::warning : Severity::error;
-}
-
 // Precedence: a proven failure stands although something else was unread.
 int exit_code(const Report& report, const Options& options) {
   Severity threshold = threshold_of(options.fail_on);
@@ -63,11 +58,17 @@ std::string environment_of(const Options& options) {
 
 }  // namespace
 
+Severity threshold_of(const std::string& name) {
+  if (name == "note") return Severity::note;
+  return name == "warning" ? Severity::warning : Severity::error;
+}
+
 int run_check(const Options& options) {
   Request request;
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.platform = options.platform;
   request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;

@@ -23,6 +23,8 @@ int dispatch(const cli::Options& options) {
       return cli::run_explain(options);
     case cli::Command::inspect:
       return cli::run_inspect(options);
+    case cli::Command::diff:
+      return cli::run_diff(options);
     case cli::Command::stub:
       return cli::run_stub(options);
     case cli::Command::probe:

@@ -241,6 +241,13 @@ struct Writer {
 
 }  // namespace
 
+std::string render_findings(const Report& report, const TextOptions& options) {
+  Writer writer{report, options, Style(options.color), {}, {}};
+  for (const ReportRoot& root : report.roots) writer.names[root.path] = root.name;
+  writer.findings();
+  return writer.out;
+}
+
 std::string render_text(const Report& report, const TextOptions& options) {
   Writer writer{report, options, Style(options.color), {}, {}};
   for (const ReportRoot& root : report.roots) writer.names[root.path] = root.name;
