@@ -8,15 +8,6 @@
 #include "report/render.h"
 
 namespace wheelvet::cli {
-namespace {
-
-Severity threshold_of(const std::string& name) {
-  if (name == "note") return Severity::note;
-  return name == "warning" ? Severity::warning : Severity::error;
-}
-
-}  // namespace
-
 int run_doctor(const Options& options) {
   DoctorRequest request;
   request.environment = options.environment;

@@ -47,7 +47,7 @@ void find_user(const DoctorRequest& request, HostFacts& host) {
       throw WrongUsage(fmt::format("{}: no such user", request.user));
     host.self = request.user.empty();
     if (own) host.user = own->pw_name;
-    if (own) host.home = own->pw_dir;
+    if (own) host.home = host.account_home = own->pw_dir;
     if (host.self && home && *home) host.home = home;
     return;
   }
@@ -62,6 +62,7 @@ void find_user(const DoctorRequest& request, HostFacts& host) {
     throw WrongUsage(
         fmt::format("{}: no such user in {}/etc/passwd", request.user, host.machine.root));
   if (host.home.empty()) host.home = "/root";
+  host.account_home = host.home;
 }
 
 void read_environment(const DoctorRequest& request, HostFacts& host) {
@@ -105,7 +106,7 @@ HostFacts read_host(const DoctorRequest& request, const TomlText& rules) {
   ask_interpreter(request, host);
   for (Start& start : host.starts) apply_site_files(host, start);
   host.toolkits = read_toolkits(host, rules);
-  host.driver = read_driver(host, rules);
+  host.driver = read_driver(host);
   host.nccl = read_nccl(host);
   host.triton = read_triton(host);
   host.caches = read_jit_caches(host);
@@ -121,10 +122,10 @@ Report load_everything(const DoctorRequest& request, const HostFacts& host, bool
   load.jobs = request.jobs;
   if (!caches) {
     load.progress = request.progress;
+    load.driver = driver_in_use(host.driver);
     return check(load);
   }
-  load.imports =
-      host.torch.empty() ? std::vector<std::string>{} : std::vector<std::string>{"torch"};
+  if (host.torch_imports) load.imports = {"torch"};
   for (const JitCache& cache : host.caches) {
     if (!cache.mismatch.empty() || cache.libraries.empty()) continue;
     load.targets.push_back(on_this_host(host.machine.root, cache.path));
@@ -246,14 +247,13 @@ DoctorReport examine(const DoctorRequest& request) {
   };
   add(check_toolkits(host, rules));
   add(check_loader_paths(host));
-  add(check_driver(host));
+  add(check_host_driver(host));
   add(check_site_files(host, rules));
-  add(check_nccl(host, rules, records));
-  add(check_triton(host, rules));
+  add(check_nccl_settings(host, rules, records));
+  add(check_triton(host));
   add(check_services(host, rules));
   lap("checks");
   if (!host.prefix.empty()) {
-    add(check_families(host, rules));
     add(check_jit_caches(host, load_everything(request, host, true)));
     lap("caches");
     Report loaded = load_everything(request, host, false);

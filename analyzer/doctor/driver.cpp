@@ -6,9 +6,12 @@
 
 #include <algorithm>
 
+#include "checks/coverage.h"
 #include "doctor/new_finding.h"
 #include "doctor/words.h"
+#include "machine/host_gpus.h"
 #include "machine/tree.h"
+#include "rules/device_rules.h"
 #include "rules/rules.h"
 
 namespace wheelvet {
@@ -22,15 +25,13 @@ bool is_version(std::string_view word) {
 }
 
 void read_kernel(const std::string& root, DriverFacts& out) {
+  // sysfs gives the bare number, /proc a line with it.
   for (const char* path : {"/sys/module/nvidia/version", "/proc/driver/nvidia/version"}) {
-    std::string text = text_of(root, path, most_text);
-    for (std::string_view word : words_of(lines_of(text).front())) {
-      if (!is_version(word)) continue;
-      out.kernel = std::string(word);
-      out.kernel_from = path;
-      return;
-    }
+    out.kernel = driver_version(text_of(root, path, most_text));
+    out.kernel_from = path;
+    if (!out.kernel.empty()) return;
   }
+  out.kernel_from.clear();
 }
 
 void take_libcuda(const std::string& root, const std::string& path, const char* through,
@@ -94,53 +95,42 @@ void read_devices(const HostFacts& host, DriverFacts& out) {
   }
 }
 
-void read_gpus(const HostFacts& host, const TomlText& rules, DriverFacts& out) {
-  for (const std::string& name : names_in(host.machine.root, "/proc/driver/nvidia/gpus")) {
-    std::string text = text_of(
-        host.machine.root, fmt::format("/proc/driver/nvidia/gpus/{}/information", name), most_text);
-    for (std::string_view line : lines_of(text)) {
-      if (!line.starts_with("Model:")) continue;
-      std::vector<std::string_view> words = words_of(line.substr(6));
-      out.gpus.push_back(fmt::format("{}", fmt::join(words, " ")));
-    }
+void read_gpus(const HostFacts& host, DriverFacts& out) {
+  constexpr const char* folder = "/proc/driver/nvidia";
+  if (names_in(host.machine.root, std::string(folder) + "/gpus").empty()) return;
+  DeviceRules rules = load_device_rules();
+  try {
+    out.gpus = find_host_gpus(on_this_host(host.machine.root, folder)).products;
+  } catch (const Unreadable&) {
+    return;  // the driver shows folders, but no model in them
   }
-  auto tables = rules.find("gpu");
   for (const std::string& model : out.gpus) {
-    std::string arch;
-    std::size_t longest = 0;
-    for (const TomlTable& table :
-         tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
-      for (const std::string& known : toml_values(table, "models")) {
-        if (known.size() <= longest || model.find(known) == std::string::npos) continue;
-        longest = known.size();
-        arch = toml_value(table, "arch");
-      }
+    try {
+      std::uint16_t arch = read_gpu(model, rules).arch;
+      out.architectures.push_back(fmt::format("{}.{}", arch / 10, arch % 10));
+    } catch (const WrongUsage&) {
+      // A model that rules/device.toml does not know: what depends on it is not judged.
     }
-    if (!arch.empty()) out.architectures.push_back(arch);
   }
-}
-
-// The driver that every release of a CUDA major runs on (rules/driver.toml).
-std::string floor_of(const std::string& cuda) {
-  TomlText drivers = read_toml(rules_text("driver.toml"), "rules/driver.toml");
-  for (const TomlTable& table : drivers["major"]) {
-    if (toml_value(table, "cuda") == major_of(cuda)) return toml_value(table, "driver");
-  }
-  return {};
 }
 
 }  // namespace
 
-DriverFacts read_driver(const HostFacts& host, const TomlText& rules) {
+DriverFacts read_driver(const HostFacts& host) {
   DriverFacts out;
   read_kernel(host.machine.root, out);
   read_libcuda(host, out);
   read_devices(host, out);
-  read_gpus(host, rules, out);
+  read_gpus(host, out);
   return out;
 }
 
-std::vector<Finding> check_driver(const HostFacts& host) {
+std::string driver_in_use(const DriverFacts& driver) {
+  bool replaced = driver.compat && !driver.version.empty();
+  return replaced || driver.kernel.empty() ? driver.version : driver.kernel;
+}
+
+std::vector<Finding> check_host_driver(const HostFacts& host) {
   std::vector<Finding> findings;
   const DriverFacts& driver = host.driver;
   auto add = [&](const char* id, Severity severity, std::string title,
@@ -193,17 +183,6 @@ std::vector<Finding> check_driver(const HostFacts& host) {
       finding.evidence.push_back(fmt::format("it is older ({}) than the kernel's driver {}",
                                              driver.version, driver.kernel));
     finding.fix = older ? "take its folder out of " + driver.through : "";
-  }
-  std::string newest = driver.compat && !driver.version.empty() ? driver.version
-                       : driver.kernel.empty()                  ? driver.version
-                                                                : driver.kernel;
-  std::string floor = floor_of(host.torch_cuda);
-  if (!floor.empty() && !newest.empty() && compare_versions(newest, floor) < 0) {
-    Finding& finding = add(
-        "DRV-003", Severity::error,
-        fmt::format("driver {} is below what CUDA {} needs, {}", newest, host.torch_cuda, floor));
-    finding.evidence = {fmt::format("torch {} is built for CUDA {}", host.torch, host.torch_cuda)};
-    finding.fix = fmt::format("driver {} or newer, or a torch built for an older CUDA", floor);
   }
   bool control = std::find(driver.devices.begin(), driver.devices.end(), "/dev/nvidiactl") !=
                  driver.devices.end();

@@ -8,6 +8,7 @@
 #include "doctor/new_finding.h"
 #include "doctor/toolkits.h"
 #include "rules/rules.h"
+#include "wheelvet/facts.h"
 
 namespace wheelvet {
 namespace {
@@ -26,16 +27,6 @@ std::string version_of(const HostFacts& host, const std::string& name) {
     if (package.name == name) return package.version;
   }
   return {};
-}
-
-std::string normalised(std::string_view name) {
-  std::string out;
-  for (char c : name) {
-    bool between = c == '-' || c == '_' || c == '.';
-    if (between && (out.empty() || out.back() == '-')) continue;
-    out += between ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  }
-  return out;
 }
 
 // "2.11.0" is met by 2.11.0 and 2.11.0+cu130; a local label is compared where one is wanted.
@@ -68,7 +59,7 @@ std::vector<Expectation> judge_expectations(const TomlText& wanted, const HostFa
         std::string name = section.empty() ? key : section + "." + key;
         std::string value = fmt::format("{}", fmt::join(values, ", "));
         if (section == "packages") {
-          std::string found = version_of(host, normalised(key));
+          std::string found = version_of(host, normalised_name(key));
           add(name, value, found, !found.empty() && same_version(value, found));
         } else if (name == "toolkit.nvcc") {
           std::string found = nvcc_of(host, rules);

@@ -80,17 +80,6 @@ struct Planner {
                        [&](const Finding& each) { return each.id == id; });
   }
 
-  void find_best() {
-    for (bool exact : {true, false}) {
-      for (const Toolkit& toolkit : host.toolkits) {
-        bool fits = host.torch_cuda.empty() ||
-                    (exact ? toolkit.release == host.torch_cuda
-                           : major_of(toolkit.release) == major_of(host.torch_cuda));
-        if (best.empty() && toolkit.nvcc && fits) best = toolkit.path;
-      }
-    }
-  }
-
   bool names_toolkit(std::string_view name) const {
     return name == "CUDA_HOME" || name == "CUDA_PATH" || name == "CUDAToolkit_ROOT";
   }
@@ -356,15 +345,22 @@ struct Planner {
 
   // --- packages and commands ---
 
+  // A fix that is a command to its end, or to the alternative behind it.
+  static std::string command_of(const Finding& finding) {
+    bool known = std::any_of(std::begin(commands_known), std::end(commands_known),
+                             [&](const char* verb) { return finding.fix.starts_with(verb); });
+    return known ? finding.fix.substr(0, finding.fix.find(", or ")) : std::string();
+  }
+
   void take_commands() {
     for (const Finding& finding : findings) {
-      for (const char* verb : commands_known) {
-        if (finding.fix.starts_with(verb))
-          plan.commands.push_back({finding.fix, finding.id, finding.title});
-      }
-      if (finding.id != "JIT-003" && !finding.id.starts_with("FAM-")) continue;
-      for (std::string_view word : words_of(finding.fix)) {
-        if (word.find("==") != std::string_view::npos) plan.constraints.emplace_back(word);
+      std::string command = command_of(finding);
+      if (command.empty()) continue;
+      plan.commands.push_back({command, finding.id, finding.title});
+      if (!finding.id.starts_with("FAM-")) continue;
+      for (const std::string& word : unquoted_words(command)) {
+        bool pin = word.find_first_of("=<>~!") != std::string::npos;
+        if (pin) plan.constraints.push_back({word, finding.id});
       }
     }
   }
@@ -417,8 +413,7 @@ std::string unified_diff(const std::string& path, const std::string& before,
 
 FixPlan plan_fixes(const HostFacts& host, const std::vector<Finding>& findings,
                    const TomlText& rules) {
-  Planner planner{host, findings, rules, {}, {}};
-  planner.find_best();
+  Planner planner{host, findings, rules, {}, fitting_toolkit(host)};
   planner.fix_site_files();
   planner.fix_variables();
   planner.fix_agreement();
@@ -447,9 +442,13 @@ std::vector<WrittenFix> write_fixes(const FixPlan& plan, const std::string& fold
   std::vector<std::string> ids;
   if (!plan.constraints.empty()) {
     std::string text;
-    for (const std::string& line : plan.constraints) text += line + "  # settles JIT-003\n";
+    std::set<std::string> settled;
+    for (const auto& [line, id] : plan.constraints) {
+      text += fmt::format("{}  # settles {}\n", line, id);
+      settled.insert(id);
+    }
     write_file(base / "constraints.txt", text);
-    out.push_back({"constraints.txt", {}, {"JIT-003"}});
+    out.push_back({"constraints.txt", {}, {settled.begin(), settled.end()}});
   }
   if (!plan.commands.empty()) {
     std::string text = "#!/bin/sh\n# What no file can correct. Read it; run what you agree with.\n";

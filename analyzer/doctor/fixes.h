@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rules/toml_text.h"
@@ -26,7 +27,7 @@ struct FixCommand {
 struct FixPlan {
   std::vector<FixedFile> files;
   std::vector<FixCommand> commands;
-  std::vector<std::string> constraints;  ///< lines for pip -c
+  std::vector<std::pair<std::string, std::string>> constraints;  ///< line for pip -c, finding
 };
 
 /// The corrections that the findings ask for. Policy: the right package first; else the place that

@@ -9,8 +9,9 @@
 #include <set>
 
 #include "doctor/new_finding.h"
+#include "doctor/read_only_data.h"
 #include "doctor/words.h"
-#include "facts/bytes.h"
+#include "facts/library_release.h"
 #include "input/random_file.h"
 #include "machine/tree.h"
 
@@ -18,7 +19,6 @@ namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_text = 1u << 20;
-constexpr std::uint64_t most_rodata = 16u << 20;  // 0.5 MB in NCCL 2.32
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -63,17 +63,18 @@ void judge_list(const std::vector<std::string>& words, NcclSetting& out) {
 
 // src/graph/paths.cc: words in their exact spelling; a digit at the front is the scale of old.
 void judge_level(const std::vector<std::string>& words, NcclSetting& out) {
-  static const char* old_levels[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
+  static const char* old_levels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
   out.effective = out.given;
   if (one_of(words, out.given, false)) return;
   bool digit = !out.given.empty() && out.given[0] >= '0' && out.given[0] <= '9';
   if (digit) {
     long level = std::strtol(out.given.c_str(), nullptr, 0);
-    out.effective = level < 5 ? old_levels[level] : "SYS";
-    if (level > 4) out.fault = "numbers above 4 mean SYS";
+    out.effective = level < 6 ? old_levels[level] : "SYS";
+    if (level > 5) out.fault = "numbers above 5 mean SYS";
     return;
   }
   out.effective = "default";
+  if (out.given.empty()) return;
   std::string upper;
   for (char c : out.given) upper += static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
   out.fault = one_of(words, upper, false)
@@ -97,6 +98,10 @@ long long parsed(const std::string& value, std::string& fault, bool& refused) {
 
 void judge_number(const TomlTable& rule, NcclSetting& out) {
   bool refused = false;
+  if (out.given.empty()) {  // ncclLoadParam asks for a value of some length
+    out.effective = "default";
+    return;
+  }
   long long number = parsed(out.given, out.fault, refused);
   std::string form = toml_value(rule, "form");
   std::string least = toml_value(rule, "least"), most = toml_value(rule, "most");
@@ -130,64 +135,27 @@ void judge_number(const TomlTable& rule, NcclSetting& out) {
   out.effective = fmt::format("{}", number);
 }
 
-// .rodata by the section table: a hint only, so whatever does not fit gives nothing.
-std::vector<std::uint8_t> read_only_data(const std::string& path) {
-  RandomFile file(path);
-  std::vector<std::uint8_t> head = file.read(0, 64, "ELF header");
-  auto number = [](const std::uint8_t* at, int bytes) {
-    std::uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; --i) value = value << 8 | at[i];
-    return value;
-  };
-  bool elf = head[0] == 0x7f && head[1] == 'E' && head[4] == 2 && head[5] == 1;
-  std::uint64_t table = number(&head[40], 8), count = number(&head[60], 2),
-                names = number(&head[62], 2);
-  if (!elf || number(&head[58], 2) != 64 || names >= count) return {};
-  std::vector<std::uint8_t> sections = file.read(table, count * 64, "section headers");
-  const std::uint8_t* strings = &sections[names * 64];
-  std::uint64_t size = number(strings + 32, 8);
-  if (size > most_rodata) return {};
-  std::vector<std::uint8_t> text = file.read(number(strings + 24, 8), size, "section names");
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint8_t* section = &sections[i * 64];
-    std::uint64_t name = number(section, 4), length = number(section + 32, 8);
-    constexpr std::string_view wanted("\0.rodata\0", 9);
-    if (name == 0 || name > size || wanted.size() - 1 > size - name + 1) continue;
-    std::string_view spelt(reinterpret_cast<const char*>(&text[name - 1]),
-                           std::min<std::uint64_t>(9, size - name + 1));
-    if (spelt.substr(1) != wanted.substr(1) || length > most_rodata) continue;
-    return file.read(number(section + 24, 8), length, ".rodata");
-  }
-  return {};
-}
-
 bool is_name_letter(char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
+// The library's own NCCL_* words, and its release.
 void read_library(NcclFacts& out, const std::string& path) {
-  std::vector<std::uint8_t> bytes;
-  try {
-    bytes = read_only_data(path);
-  } catch (const Unreadable&) {
-    return;
-  }
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::set<std::string> names;
-  for (std::size_t at = text.find("NCCL_"); at != std::string_view::npos;
-       at = text.find("NCCL_", at + 1)) {
-    if (at > 0 && is_name_letter(text[at - 1])) continue;
-    std::size_t end = at;
-    while (end < text.size() && is_name_letter(text[end])) ++end;
-    if (end - at > 6 && end - at < 64) names.emplace(text.substr(at, end - at));
+  try {
+    std::string text = read_only_data(path);
+    for (std::size_t at = text.find("NCCL_"); at != std::string_view::npos;
+         at = text.find("NCCL_", at + 1)) {
+      if (at > 0 && is_name_letter(text[at - 1])) continue;
+      std::size_t end = at;
+      while (end < text.size() && is_name_letter(text[end])) ++end;
+      if (end - at > 6 && end - at < 64) names.emplace(text.substr(at, end - at));
+    }
+    RandomFile file(path);
+    std::string release = stated_release(view_of(file), "libnccl.so.2");
+    out.version = release.substr(0, release.find('+'));
+  } catch (const Unreadable&) {
+    // `check` says what is wrong with the file; here it only gives no names.
   }
   out.names.assign(names.begin(), names.end());
-  constexpr std::string_view mark = "NCCL version ";
-  for (std::size_t at = text.find(mark); at != std::string_view::npos;
-       at = text.find(mark, at + 1)) {
-    std::size_t begin = at + mark.size(), end = begin;
-    while (end < text.size() && (text[end] == '.' || (text[end] >= '0' && text[end] <= '9'))) ++end;
-    if (end > begin) out.version = std::string(text.substr(begin, end - begin));
-    if (!out.version.empty()) return;
-  }
 }
 
 const TomlTable* rule_of(const TomlText& rules, const std::string& name) {
@@ -266,8 +234,8 @@ NcclFacts read_nccl(const HostFacts& host) {
   std::vector<std::string> paths;
   if (named != here.end() && !named->second.value.empty()) {
     paths.push_back(named->second.value);
-  } else if (!host.home.empty()) {
-    paths.push_back(host.home + "/.nccl.conf");
+  } else if (!host.account_home.empty()) {  // src/misc/param.cc: getpwuid, not HOME
+    paths.push_back(host.account_home + "/.nccl.conf");
   }
   paths.push_back("/etc/nccl.conf");
   for (const std::string& path : paths) {
@@ -302,8 +270,8 @@ std::vector<NcclSetting> nccl_settings(const HostFacts& host, const TomlText& ru
   return out;
 }
 
-std::vector<Finding> check_nccl(const HostFacts& host, const TomlText& rules,
-                                const std::vector<TuningRecord>& records) {
+std::vector<Finding> check_nccl_settings(const HostFacts& host, const TomlText& rules,
+                                         const std::vector<TuningRecord>& records) {
   std::vector<Finding> findings;
   std::set<std::string> said;
   std::vector<std::string> known = host.nccl.names;

@@ -24,7 +24,7 @@ struct NcclSetting {
 NcclSetting judge_nccl(const TomlTable& rule, std::string name, std::string value);
 
 /// The libnccl of the environment: its version and the names that it holds; its configuration
-/// files: NCCL_CONF_FILE or ~/.nccl.conf, then /etc/nccl.conf.
+/// files: NCCL_CONF_FILE or .nccl.conf in the account's home, then /etc/nccl.conf.
 NcclFacts read_nccl(const HostFacts& host);
 
 /// The settings of every start, the configuration files' included.
@@ -38,7 +38,7 @@ struct TuningRecord {
 };
 TuningRecord read_tuning_record(const std::string& path);
 
-std::vector<Finding> check_nccl(const HostFacts& host, const TomlText& rules,
-                                const std::vector<TuningRecord>& records);
+std::vector<Finding> check_nccl_settings(const HostFacts& host, const TomlText& rules,
+                                         const std::vector<TuningRecord>& records);
 
 }  // namespace wheelvet

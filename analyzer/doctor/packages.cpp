@@ -1,11 +1,8 @@
 #include "doctor/packages.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
-#include "doctor/new_finding.h"
 #include "doctor/words.h"
 #include "facts/metadata.h"
 #include "machine/tree.h"
@@ -14,20 +11,6 @@ namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_text = 1u << 20;
-
-std::string normalised(std::string_view name) {
-  std::string out;
-  for (char c : name) {
-    bool between = c == '-' || c == '_' || c == '.';
-    if (between && !out.empty() && out.back() == '-') continue;
-    out += between ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  }
-  return out;
-}
-
-std::string public_version(const std::string& version) {
-  return version.substr(0, version.find('+'));
-}
 
 // The text between the quotes of `name = '...'`.
 std::string quoted_value(std::string_view line) {
@@ -49,7 +32,7 @@ std::vector<HostPackage> read_packages(const HostFacts& host) {
       std::string stem = name.substr(0, name.size() - 10);
       std::size_t dash = stem.find('-');
       if (dash == std::string::npos) continue;
-      HostPackage package{normalised(stem.substr(0, dash)), stem.substr(dash + 1),
+      HostPackage package{normalised_name(stem.substr(0, dash)), stem.substr(dash + 1),
                           folder + "/" + name};
       if (seen.insert(package.name).second) out.push_back(std::move(package));
     }
@@ -68,44 +51,9 @@ void read_torch(HostFacts& host) {
       if (line.starts_with("cuda:") || line.starts_with("cuda ="))
         host.torch_cuda = quoted_value(line);
     }
+    host.torch_imports = is_file(host.machine.root, folder + "/torch/lib/libtorch_global_deps.so");
     return;
   }
-}
-
-std::vector<Finding> check_families(const HostFacts& host, const TomlText& rules) {
-  std::vector<Finding> findings;
-  auto version = [&](const std::string& name) {
-    for (const HostPackage& package : host.packages) {
-      if (package.name == name) return package.version;
-    }
-    return std::string();
-  };
-  auto tables = rules.find("family");
-  for (const TomlTable& table : tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
-    std::string first = toml_value(table, "first"), wanted = public_version(version(first));
-    if (wanted.empty()) continue;
-    std::vector<std::string> seen{fmt::format("{} {}", first, version(first))},
-        pins{fmt::format("{}=={}", first, wanted)};
-    for (const std::string& other : toml_values(table, "others")) {
-      std::string has = version(other);
-      if (has.empty() || public_version(has) == wanted) continue;
-      seen.push_back(fmt::format("{} {}", other, has));
-      pins.push_back(fmt::format("{}=={}", other, wanted));
-    }
-    if (seen.size() < 2) continue;
-    std::string unless = toml_value(table, "unless");
-    auto skipped = host.starts.front().effective.find(unless);
-    bool off = skipped != host.starts.front().effective.end() && !skipped->second.value.empty();
-    Finding& finding = findings.emplace_back(new_finding(
-        "JIT-003", off ? Severity::warning : Severity::error,
-        fmt::format("{} and its companions are of different releases: importing it fails", first)));
-    if (off)
-      finding.title = fmt::format(
-          "{} and its companions are of different releases, and {} hides it", first, unless);
-    finding.evidence = seen;
-    finding.fix = fmt::format("pip install {}", fmt::join(pins, " "));
-  }
-  return findings;
 }
 
 }  // namespace wheelvet

@@ -3,8 +3,6 @@
 
 #include <vector>
 
-#include "rules/toml_text.h"
-#include "wheelvet/finding.h"
 #include "wheelvet/host.h"
 
 namespace wheelvet {
@@ -15,8 +13,5 @@ std::vector<HostPackage> read_packages(const HostFacts& host);
 
 /// The release of torch and the CUDA that it is built for, from torch/version.py.
 void read_torch(HostFacts& host);
-
-/// Packages that refuse each other's versions when they are imported.
-std::vector<Finding> check_families(const HostFacts& host, const TomlText& rules);
 
 }  // namespace wheelvet

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <set>
 
+#include "doctor/read_only_data.h"
 #include "doctor/words.h"
+#include "explain/knowledge.h"
 #include "machine/tree.h"
 #include "rules/rules.h"
 
@@ -16,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_tool = 96u << 20;  // nvcc 13.0 is 30 MB, nvlink 38 MB
-constexpr std::size_t most_header = 1u << 20;
+constexpr std::size_t most_script = 1u << 20;  // a tool may be wrapped by one
+constexpr std::size_t most_header = 8u << 20;  // cuda.h of 13.0 is 1.1 MB
 
 // "13.0" of 13000.
 std::string release_of_number(std::string_view digits) {
@@ -357,7 +359,7 @@ struct Checker {
         Finding& finding =
             add("TKT-001", Severity::error,
                 fmt::format("{} names {}, where no CUDA toolkit is", pick.because, pick.path));
-        std::string better = best_toolkit();
+        std::string better = fitting_toolkit(host);
         finding.objects = {pick.path};
         finding.fix = better.empty() ? "unset the variable, or install a toolkit there"
                                      : "set it to " + better;
@@ -365,21 +367,6 @@ struct Checker {
       findings[known->second].evidence.push_back(
           fmt::format("{} ({}) takes it as it is", pick.consumer, pick.start));
     }
-  }
-
-  // The toolkit that fits the environment's torch best; empty when none does.
-  std::string best_toolkit() const {
-    std::string best, release;
-    for (const Toolkit& toolkit : host.toolkits) {
-      if (!toolkit.nvcc) continue;
-      bool fits = host.torch_cuda.empty() || major_of(toolkit.release) == major_of(host.torch_cuda);
-      bool exact = toolkit.release == host.torch_cuda;
-      if (fits && (best.empty() || (exact && release != host.torch_cuda))) {
-        best = toolkit.path;
-        release = toolkit.release;
-      }
-    }
-    return best;
   }
 
   // torch/utils/cpp_extension.py, _check_cuda_version: another major release is an error.
@@ -399,7 +386,7 @@ struct Checker {
                 fmt::format("builds would use CUDA {} of {}, torch {} is built for CUDA {}",
                             release, toolkit.path, host.torch, host.torch_cuda));
         finding.objects = {toolkit.path};
-        std::string better = best_toolkit();
+        std::string better = fitting_toolkit(host);
         finding.fix = better.empty()
                           ? fmt::format("install the CUDA {} toolkit, or a torch built for CUDA {}",
                                         host.torch_cuda, release)
@@ -429,7 +416,7 @@ struct Checker {
       }
       std::sort(finding.objects.begin(), finding.objects.end());
       std::sort(finding.evidence.begin(), finding.evidence.end());
-      std::string better = best_toolkit();
+      std::string better = fitting_toolkit(host);
       finding.fix = better.empty()
                         ? "set CUDA_HOME and CUDA_PATH to one toolkit, its bin first on PATH"
                         : fmt::format("CUDA_HOME={0} CUDA_PATH={0}, {0}/bin first on PATH", better);
@@ -600,7 +587,13 @@ struct Checker {
 }  // namespace
 
 std::string tool_release(const std::string& root, const std::string& path) {
-  std::string text = text_of(root, path, most_tool);
+  std::string text;
+  try {
+    if (is_file(root, path)) text = read_only_data(on_this_host(root, path));
+  } catch (const Unreadable&) {
+    return {};
+  }
+  if (text.empty()) text = text_of(root, path, most_script);
   constexpr std::string_view mark = "Cuda compilation tools, release ";
   for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
     std::size_t begin = at + mark.size(), end = begin;
@@ -636,6 +629,17 @@ std::vector<Toolkit> read_toolkits(const HostFacts& host, const TomlText& rules)
     reader.read_files(toolkit);
   }
   return reader.found;
+}
+
+std::string fitting_toolkit(const HostFacts& host) {
+  const Toolkit* best = nullptr;
+  for (const Toolkit& toolkit : host.toolkits) {
+    if (!toolkit.nvcc) continue;
+    bool fits = host.torch_cuda.empty() || major_of(toolkit.release) == major_of(host.torch_cuda);
+    bool exact = toolkit.release == host.torch_cuda;
+    if (fits && (!best || (exact && best->release != host.torch_cuda))) best = &toolkit;
+  }
+  return best ? best->path : std::string();
 }
 
 std::vector<ToolkitPick> pick_toolkits(const HostFacts& host, const TomlText& rules) {

@@ -28,6 +28,10 @@ struct ToolkitPick {
 
 std::vector<ToolkitPick> pick_toolkits(const HostFacts& host, const TomlText& rules);
 
+/// The toolkit with a compiler that fits the environment's torch best, the first of equals; empty
+/// when none does.
+std::string fitting_toolkit(const HostFacts& host);
+
 std::vector<Finding> check_toolkits(const HostFacts& host, const TomlText& rules);
 
 /// "Cuda compilation tools, release 13.0" in a tool's own text: "13.0"; empty when it says none.

@@ -10,6 +10,7 @@
 #include "doctor/toolkits.h"
 #include "doctor/words.h"
 #include "machine/tree.h"
+#include "rules/device_rules.h"
 #include "rules/rules.h"
 
 namespace wheelvet {
@@ -24,17 +25,19 @@ bool is_program(const std::string& root, const std::string& path) {
          (status.st_mode & 0111);
 }
 
-std::string needed_ptxas(const TomlText& rules, const std::string& arch) {
-  auto tables = rules.find("ptxas");
-  for (const TomlTable& table : tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
-    if (toml_value(table, "arch") == arch) return toml_value(table, "since");
+// The first release of CUDA whose ptxas knows an architecture, "10.3".
+std::string needed_ptxas(const std::string& arch) {
+  std::string digits = arch;
+  std::erase(digits, '.');
+  static const DeviceRules rules = load_device_rules();
+  for (const GpuRule& gpu : rules.gpus) {
+    if (std::to_string(gpu.arch) == digits) return gpu.since;
   }
   return {};
 }
 
 struct Checker {
   const HostFacts& host;
-  const TomlText& rules;
   std::vector<Finding> findings;
   std::set<std::string> said;
 
@@ -74,7 +77,7 @@ struct Checker {
         finding.fix = fmt::format("TRITON_PTXAS_BLACKWELL_PATH={}", path);
         continue;
       }
-      std::string since = needed_ptxas(rules, arch);
+      std::string since = needed_ptxas(arch);
       if (since.empty() || compare_versions(release, since) >= 0) continue;
       Finding& finding = findings.emplace_back(new_finding(
           "PTX-002", Severity::error,
@@ -92,7 +95,7 @@ struct Checker {
       const Variables& here = host.starts.front().effective;
       if (here.contains(name)) continue;
       const std::string& release = blackwell ? host.triton.ptxas_blackwell : host.triton.ptxas;
-      std::string since = needed_ptxas(rules, arch);
+      std::string since = needed_ptxas(arch);
       if (release.empty() || since.empty() || compare_versions(release, since) >= 0) continue;
       Finding& finding = findings.emplace_back(new_finding(
           "PTX-004", Severity::error,
@@ -120,8 +123,8 @@ TritonFacts read_triton(const HostFacts& host) {
   return out;
 }
 
-std::vector<Finding> check_triton(const HostFacts& host, const TomlText& rules) {
-  Checker checker{host, rules, {}, {}};
+std::vector<Finding> check_triton(const HostFacts& host) {
+  Checker checker{host, {}, {}};
   if (host.triton.version.empty()) return {};
   for (const Start& start : host.starts) {
     for (const char* name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})

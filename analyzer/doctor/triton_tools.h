@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "rules/toml_text.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/host.h"
 
@@ -11,6 +10,6 @@ namespace wheelvet {
 
 TritonFacts read_triton(const HostFacts& host);
 
-std::vector<Finding> check_triton(const HostFacts& host, const TomlText& rules);
+std::vector<Finding> check_triton(const HostFacts& host);
 
 }  // namespace wheelvet

@@ -62,8 +62,6 @@ std::string parent_of(std::string_view path) {
 
 std::string_view base_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string_view major_of(std::string_view version) { return version.substr(0, version.find('.')); }
-
 std::string shell_quoted(std::string_view word) {
   std::string out = "'";
   for (char c : word) {

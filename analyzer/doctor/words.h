@@ -18,9 +18,6 @@ std::vector<std::string_view> split_at(std::string_view text, char separator);
 std::string parent_of(std::string_view path);
 std::string_view base_of(std::string_view path);
 
-/// "13" of "13.0".
-std::string_view major_of(std::string_view version);
-
 /// A word that a shell takes as it is.
 std::string shell_quoted(std::string_view word);
 

@@ -151,12 +151,14 @@ struct HostPackage {
 struct HostFacts {
   Machine machine;
   std::string user, home;
+  std::string account_home;                       ///< of the account, whatever HOME says
   bool live = true;                               ///< this machine, not a root
   bool self = true;                               ///< the user is the one that runs this
   std::string prefix, python, interpreter, site;  ///< of the environment; empty for none
   std::vector<std::string> sys_path;              ///< folders, PYTHONPATH first
   std::vector<HostPackage> packages;
   std::string torch, torch_cuda;  ///< "2.11.0", "13.0"
+  bool torch_imports = false;     ///< the library that `import torch` opens first is there
   std::vector<Toolkit> toolkits;
   std::vector<Start> starts;  ///< the interactive one first
   std::vector<SiteFile> site_files;

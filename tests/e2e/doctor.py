@@ -190,6 +190,18 @@ def test_a_preloaded_file_that_is_not_there_is_told():
 
 # --- driver ---
 
+def module_of_cuda_13(root):
+    """A package whose module needs the runtime of CUDA 13, which lies beside it."""
+    cc = shutil.which("cc") or skip("there is no C compiler")
+    folder = root.at(f"{root.site}/mine")
+    folder.mkdir()
+    for name, code, flags in (("libcudart.so.13", "int cudaFree(void *p) { return p != 0; }", ["-Wl,-soname,libcudart.so.13"]),
+                              ("_C.abi3.so", "int cudaFree(void *); int PyInit__C(void) { return cudaFree(0); }",
+                               [folder / "libcudart.so.13", "-Wl,-rpath,$ORIGIN"])):
+        subprocess.run([cc, "-shared", "-fPIC", "-nostdlib", "-x", "c", "-", "-x", "none", "-o", folder / name, *flags],
+                       input=code, text=True, check=True)
+
+
 def test_a_driver_in_step_and_new_enough_is_sound():
     root = sound()
     root.driver("580.95.05", gpus=["NVIDIA H200"] * 2)
@@ -201,14 +213,16 @@ def test_a_driver_in_step_and_new_enough_is_sound():
 def test_drivers_out_of_step_and_below_the_floor_are_errors():
     root = sound()
     root.driver("570.124.06", libcuda="575.57.08")
+    module_of_cuda_13(root)
     _, parsed = doctor(root, "--env", root.env)
-    assert found(parsed) == ["DRV-002", "DRV-003"], parsed["findings"]
-    assert "580.65.06" in text_of(one(parsed, "DRV-003")) and "803" in text_of(one(parsed, "DRV-002"))
+    assert found(parsed) == ["CUDA-011", "DRV-002"], parsed["findings"]
+    assert "580.65.06" in text_of(one(parsed, "CUDA-011")) and "803" in text_of(one(parsed, "DRV-002"))
 
 
 def test_a_forward_compatibility_package_is_told():
     root = sound()
     root.driver("570.124.06")
+    module_of_cuda_13(root)
     root.file("/usr/local/cuda-13.0/compat/libcuda.so.580.65.06", b"\x7fELF")
     root.link("/usr/local/cuda-13.0/compat/libcuda.so.1", "libcuda.so.580.65.06")
     root.file("/etc/environment", "CUDA_HOME=/usr/local/cuda\nCUDA_PATH=/usr/local/cuda\nLD_LIBRARY_PATH=/usr/local/cuda-13.0/compat\n")
@@ -513,7 +527,7 @@ def test_flashinfers_packages_of_two_releases_are_an_error():
     root.package("flashinfer-python", "0.6.4")
     root.package("flashinfer-cubin", "0.6.3")
     code, parsed = doctor(root, "--env", root.env)
-    assert code == 1 and found(parsed) == ["JIT-003"], parsed["findings"]
+    assert code == 1 and found(parsed) == ["FAM-001"], parsed["findings"]
 
 
 def test_local_labels_are_no_difference():
@@ -582,7 +596,7 @@ def test_every_fault_of_one_root_is_found_and_the_corrected_files_settle_all():
         "TKT-002",  # the old toolkit by CUDA_HOME, and by its usual folder in the unit
         "TKT-004", "TKT-007", "TKT-008",  # curand.h, libcublas, cusparse.h
         "SITE-003", "SITE-005",  # the Ellipsis, the defeated default
-        "SVC-001", "JIT-001", "JIT-002", "JIT-003", "SITE-001", "DRV-001"}), found(parsed, notes=True)
+        "SVC-001", "JIT-001", "JIT-002", "FAM-001", "SITE-001", "DRV-001"}), found(parsed, notes=True)
     assert "NCCL_DEBUG" in text_of(one(parsed, "SITE-003"))
     # Every file says which finding it settles; the diff is one that patch(1) takes.
     for each in parsed["written"]:
