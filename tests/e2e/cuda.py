@@ -6,6 +6,7 @@ The libraries are built with the system's C compiler under CUDA's names; no CUDA
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import support
@@ -181,6 +182,31 @@ def test_a_module_that_its_package_does_without_is_told_when_its_library_is_ther
     code, parsed = report(cupy, "--with", nccl)
     told = found(parsed, "SYM-001")
     assert code == 0 and told[0]["severity"] == "warning" and told[0]["symbols"][0]["symbol"] == "ncclCommSplit", told
+
+def rank(version):
+    """An environment whose module loads an NCCL that says this release of itself, or none."""
+    prefix = pathlib.Path(tempfile.mkdtemp(dir=WORK.name))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    text = f'const char words[] = "NCCL version {version}+cuda12.9";\n' if version else "int silent;\n"
+    made = library(site / "nvidia/nccl/lib", "libnccl.so.2", text)
+    build(site / "mine/_C.abi3.so", "void *PyInit__C(void) { return 0; }\n", "-Wl,--no-as-needed", str(made),
+          "-Wl,-rpath,$ORIGIN/../nvidia/nccl/lib")
+    return prefix
+
+
+def test_ranks_with_another_release_of_nccl_are_an_error_and_a_silent_one_is_not_passed():
+    first = rank("2.27.5")
+    code, parsed = report("--env", first, "--rank-env", rank("2.27.5"))
+    assert code == 0 and not found(parsed, "NCCL-003"), parsed["findings"]
+    code, parsed = report("--env", first, "--rank-env", rank("2.27.5"), "--rank-env", rank("2.28.9"))
+    (told,) = found(parsed, "NCCL-003")
+    assert code == 1 and told["severity"] == "error" and sum("2.27.5" in line for line in told["evidence"]) == 2, told
+    code, parsed = report("--env", first, "--rank-env", rank(None))
+    (told,) = found(parsed, "NCCL-003")
+    assert code == 3 and told["severity"] == "warning", told
+    assert run("check", first, "--rank-env", first).returncode == 2
+
 
 
 support.main(globals())
