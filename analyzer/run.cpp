@@ -231,7 +231,7 @@ Report check(const Request& request) {
     run.install = &install;
   }
   std::optional<TorchReleases> torch;
-  if (!options.only.empty()) {
+  if (!options.only.empty() && request.compare_torch) {
     Staging staging{inputs, facts, rules, machine, scene.python, options};
     torch = compare_releases(staging, scene, roots, std::move(history));
     run.torch = &*torch;

@@ -120,6 +120,7 @@ Report load_everything(const DoctorRequest& request, const HostFacts& host, bool
   load.sysroot = request.sysroot;
   load.python = request.python;
   load.jobs = request.jobs;
+  load.compare_torch = false;  // `check --env` says which release would mend a module
   if (!caches) {
     load.progress = request.progress;
     load.driver = driver_in_use(host.driver);
@@ -137,12 +138,15 @@ Report load_everything(const DoctorRequest& request, const HostFacts& host, bool
 // Packages: metadata, owners of files, requirements. Whether every module loads is `check --env`'s
 // question; its answer is one line here.
 void add_packages(const Report& loaded, std::vector<Finding>& findings) {
-  static const std::set<std::string> families = {"PKG", "DEP", "META", "REC", "TAG",
-                                                 "FAM", "DUP", "CUDA", "NCCL"};
+  static const std::set<std::string> families = {"PKG", "DEP", "REQ", "META", "REC",
+                                                 "TAG", "FAM", "DUP", "CUDA", "NCCL"};
   for (const Finding& finding : loaded.findings) {
     if (families.contains(finding.id.substr(0, finding.id.find('-')))) findings.push_back(finding);
   }
-  if (loaded.verdict != Status::fails) return;
+  bool broken = std::any_of(
+      loaded.findings.begin(), loaded.findings.end(),
+      [](const Finding& each) { return each.severity == Severity::error && !each.roots.empty(); });
+  if (!broken) return;
   Finding& line = findings.emplace_back(
       new_finding("PKG-009", Severity::note, "modules of the environment do not load"));
   line.evidence = {loaded.headline};
@@ -254,6 +258,7 @@ DoctorReport examine(const DoctorRequest& request) {
   add(check_services(host, rules));
   lap("checks");
   if (!host.prefix.empty()) {
+    add(check_torch_copies(host));
     add(check_jit_caches(host, load_everything(request, host, true)));
     lap("caches");
     Report loaded = load_everything(request, host, false);

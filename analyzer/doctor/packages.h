@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "wheelvet/finding.h"
 #include "wheelvet/host.h"
 
 namespace wheelvet {
@@ -13,5 +14,9 @@ std::vector<HostPackage> read_packages(const HostFacts& host);
 
 /// The release of torch and the CUDA that it is built for, from torch/version.py.
 void read_torch(HostFacts& host);
+
+/// What the folders of sys.path show beyond what `check` judges: further copies of torch, and a
+/// torch whose files are of another release than its metadata.
+std::vector<Finding> check_torch_copies(const HostFacts& host);
 
 }  // namespace wheelvet

@@ -178,6 +178,11 @@ struct Reader {
     say(toolkit.nvcc_release, "/bin/nvcc");
     say(release_of_number(defined(text(toolkit.real, "include/cuda.h"), "CUDA_VERSION")),
         "/include/cuda.h");
+    // pip's tree may hold libraries only: then the runtime's package tells.
+    for (const HostPackage& package : host.packages) {
+      bool runtime = toolkit.kind == "pip" && package.name == "nvidia-cuda-runtime";
+      if (runtime) say(first_two(package.version), " (by nvidia-cuda-runtime)");
+    }
     std::string old = text_of(root, toolkit.real + "/version.txt", most_header);
     if (old.starts_with("CUDA Version ")) say(first_two(old.substr(13)), "/version.txt");
   }

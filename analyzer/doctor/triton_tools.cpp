@@ -53,18 +53,22 @@ struct Checker {
     std::string release =
         is_program(host.machine.root, path) ? tool_release(host.machine.root, path) : "";
     bool blackwell = std::string_view(name) == "TRITON_PTXAS_BLACKWELL_PATH";
-    std::string bundled = blackwell ? host.triton.ptxas_blackwell : host.triton.ptxas;
+    bool assembler = blackwell || std::string_view(name) == "TRITON_PTXAS_PATH";
+    std::string bundled = blackwell   ? host.triton.ptxas_blackwell
+                          : assembler ? host.triton.ptxas
+                                      : std::string();
     if (release.empty()) {
       Finding& finding = findings.emplace_back(
           new_finding("PTX-001", Severity::warning, fmt::format("{}: not usable", given), path));
       finding.evidence = {is_file(host.machine.root, path)
                               ? "it cannot be executed, or says no \"release X.Y\""
                               : "there is no such file",
-                          fmt::format("Triton says nothing and takes the ptxas that it brings{}{}",
+                          fmt::format("Triton says nothing and takes the tool that it brings{}{}",
                                       bundled.empty() ? "" : ", of CUDA ", bundled)};
-      finding.fix = "name the program itself, such as /usr/local/cuda/bin/ptxas, or unset it";
+      finding.fix = "name the program itself, such as /usr/local/cuda/bin/ptxas; or unset it";
       return;
     }
+    if (!assembler) return;
     for (const std::string& arch : host.driver.architectures) {
       bool new_arch = compare_versions(arch, "10.0") >= 0;
       if (!blackwell && new_arch && split()) {
@@ -127,7 +131,8 @@ std::vector<Finding> check_triton(const HostFacts& host) {
   Checker checker{host, {}, {}};
   if (host.triton.version.empty()) return {};
   for (const Start& start : host.starts) {
-    for (const char* name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
+    for (const char* name : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH",
+                             "TRITON_CUOBJDUMP_PATH", "TRITON_NVDISASM_PATH"})
       checker.check_variable(start, name);
   }
   checker.check_bundled();

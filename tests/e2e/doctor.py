@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 from support import SOURCE, main, run, skip, validate
+from sysroot_made import cache
 
 sys.path.insert(0, str(SOURCE / "tests" / "support"))
 from host_root import HostRoot  # noqa: E402
@@ -188,6 +189,22 @@ def test_a_preloaded_file_that_is_not_there_is_told():
     assert found(doctor(root)[1]) == ["LDR-004"]
 
 
+def test_a_cache_that_is_older_than_the_folders_is_told():
+    root = sound()
+    lib = "/usr/local/cuda-13.0/lib64"
+    root.file("/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+    root.file("/etc/ld.so.conf.d/cuda.conf", f"{lib}\n")
+    listed = {f"{stem}.so.13": f"{lib}/{stem}.so.13" for stem in ("libcudart", "libcublas", "libnvrtc")}
+    root.file("/etc/ld.so.cache", cache(listed))
+    assert found(doctor(root)[1]) == [], doctor(root)[1]["findings"]
+    root.file("/etc/ld.so.cache", cache({"libz.so.1": "/usr/lib/libz.so.1"}))
+    _, parsed = doctor(root)
+    assert found(parsed) == ["LDR-005"] and "there and not in the cache" in text_of(one(parsed, "LDR-005"))
+    root.file("/etc/ld.so.cache", cache({**listed, "libnvJitLink.so.13": f"{lib}/libnvJitLink.so.13"}))
+    _, parsed = doctor(root)
+    assert found(parsed) == ["LDR-005"] and "in the cache and not there" in text_of(one(parsed, "LDR-005"))
+
+
 # --- driver ---
 
 def module_of_cuda_13(root):
@@ -228,6 +245,20 @@ def test_a_forward_compatibility_package_is_told():
     root.file("/etc/environment", "CUDA_HOME=/usr/local/cuda\nCUDA_PATH=/usr/local/cuda\nLD_LIBRARY_PATH=/usr/local/cuda-13.0/compat\n")
     _, parsed = doctor(root, "--env", root.env)
     assert found(parsed) == [] and one(parsed, "DRV-004")["severity"] == "note", parsed["findings"]
+
+
+def test_a_driver_without_its_library_and_without_its_nodes_is_told():
+    root = sound()
+    root.driver("580.95.05")
+    root.remove("/usr/lib/libcuda.so.1")
+    _, parsed = doctor(root)
+    assert found(parsed) == ["DRV-005"], parsed["findings"]
+    root = sound()
+    root.driver("580.95.05")
+    for name in ("nvidiactl", "nvidia0"):
+        root.file(f"/dev/{name}")  # what a container's mount of a missing node leaves
+    _, parsed = doctor(root)
+    assert found(parsed) == ["DRV-007"] and "/dev/nvidia0: no device node" in text_of(one(parsed, "DRV-007"))
 
 
 # --- sitecustomize ---
@@ -442,6 +473,7 @@ def test_tools_of_triton_are_judged_for_the_gpu():
     assert triton("3.6.0", "NVIDIA B200", TRITON_PTXAS_PATH=good) == ["PTX-003"]
     assert triton("3.5.0", "NVIDIA GB10") == ["PTX-004"]
     assert triton("3.6.0", "NVIDIA GB10") == []
+    assert triton("3.6.0", "NVIDIA H200", TRITON_CUOBJDUMP_PATH="/opt/gone/cuobjdump") == ["PTX-001"]
 
 
 # --- caches ---
@@ -503,6 +535,14 @@ def test_where_sitecustomize_does_not_run_is_told():
         assert found(parsed) == ["SVC-001"] and why in text_of(one(parsed, "SVC-001")), (start, parsed["findings"])
 
 
+def test_a_unit_with_other_values_is_a_note():
+    root = sound()
+    root.toolkit("12.8")
+    old = "/usr/local/cuda-12.8"
+    parsed = unit(root, f"ExecStart=/opt/venv/bin/python -m serve\nEnvironment=CUDA_HOME={old} CUDA_PATH={old}\n")
+    assert found(parsed) == ["TKT-002"] and len(one(parsed, "SVC-002")["evidence"]) == 2, parsed["findings"]
+
+
 def test_lines_of_a_unit_that_mislead_are_told():
     root = sound()
     parsed = unit(root, "ExecStart=/opt/venv/bin/python\nEnvironment=CUDA_HOME=$CUDA HOME\nEnvironmentFile=/etc/gone.env\n")
@@ -535,6 +575,34 @@ def test_local_labels_are_no_difference():
     root.package("flashinfer-python", "0.6.16")
     root.package("flashinfer-jit-cache", "0.6.16+cu130")
     assert found(doctor(root, "--env", root.env)[1]) == []
+
+
+def test_a_second_torch_and_one_whose_files_and_metadata_differ_are_told():
+    root = sound()
+    root.file("/root/.local/lib/python3.12/site-packages/torch/version.py", "__version__ = '2.9.1+cu128'\ncuda = '12.8'\n")
+    root.file("/etc/environment", "CUDA_HOME=/usr/local/cuda\nCUDA_PATH=/usr/local/cuda\n"
+                                  "PYTHONPATH=/root/.local/lib/python3.12/site-packages\n")
+    _, parsed = doctor(root, "--env", root.env)
+    assert "PKG-010" in found(parsed) and len(one(parsed, "PKG-010")["evidence"]) == 2, parsed["findings"]
+    assert parsed["torch"] == {"version": "2.9.1+cu128", "cuda": "12.8"}
+    root = sound()
+    root.file(f"{root.site}/torch/version.py", "__version__ = '2.10.0+cu130'\ncuda = '13.0'\n")
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == ["PKG-011"], parsed["findings"]
+
+
+def test_what_an_installed_package_requires_and_lacks_is_told():
+    root = sound()
+    root.package("triton", "3.5.0", requires=["setuptools>=40"])
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) != [] and "setuptools" in str(parsed["findings"]), parsed["findings"]
+
+
+def test_modules_that_do_not_load_are_one_line():
+    root = sound()
+    root.file(f"{root.site}/mine/_C.abi3.so", (FIXTURES / "scenes" / "soname_needed" / "libroot.so").read_bytes())
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == [] and "check --env" in one(parsed, "PKG-009")["fix"]["text"], parsed["findings"]
 
 
 def test_a_recorded_list_is_met_and_a_changed_host_is_not():

@@ -113,9 +113,10 @@ class HostRoot:
             self.file(f"{self.site}/torch/version.py", f"__version__ = '{torch}'\ncuda: Optional[str] = {spelt}\n")
         return prefix
 
-    def package(self, name, version):
+    def package(self, name, version, requires=()):
         folder = f"{self.site}/{name.replace('-', '_')}-{version}.dist-info"
-        self.file(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        self.file(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+                  + "".join(f"Requires-Dist: {each}\n" for each in requires))
         self.file(f"{folder}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         stem = folder.rsplit("/", 1)[1]
         self.file(f"{folder}/RECORD", f"{stem}/METADATA,,\n{stem}/WHEEL,,\n{stem}/RECORD,,\n")
