@@ -67,11 +67,30 @@ std::string first_two(std::string_view version) {
   return std::string(version.substr(0, second));
 }
 
-// Folders of a toolkit that other layouts name otherwise.
-std::vector<std::string> spellings(const std::string& path) {
+constexpr const char* targets[] = {"x86_64-linux", "sbsa-linux", "aarch64-linux"};
+
+// A path of a toolkit as other layouts name it: conda keeps headers and libraries below targets/.
+std::vector<std::string> spellings(const std::string& path, std::string_view kind) {
   std::vector<std::string> out{path};
-  for (const char* target : {"x86_64-linux", "sbsa-linux", "aarch64-linux"}) {
+  bool conda_library = kind == "conda" && path.starts_with("lib64/");
+  if (conda_library) out.push_back("lib/" + path.substr(6));
+  for (const char* target : targets) {
     if (path.starts_with("include/")) out.push_back(fmt::format("targets/{}/{}", target, path));
+    if (conda_library)
+      out.push_back(fmt::format("targets/{}/lib/{}", target, std::string_view(path).substr(6)));
+  }
+  return out;
+}
+
+// Folders whose files and links are a toolkit's own. A conda prefix and a distribution's /usr hold
+// much that is nobody's toolkit.
+std::vector<std::string> own_folders(std::string_view kind) {
+  if (kind == "distribution") return {};
+  if (kind != "conda") return {"include", "include/crt", "lib64", "lib64/stubs", "bin", "nvvm/bin"};
+  std::vector<std::string> out{"nvvm/bin"};
+  for (const char* target : targets) {
+    for (const char* folder : {"include", "include/crt", "lib", "lib/stubs"})
+      out.push_back(fmt::format("targets/{}/{}", target, folder));
   }
   return out;
 }
@@ -83,15 +102,15 @@ struct Reader {
   std::vector<Toolkit> found;
   std::set<std::string> seen;
 
-  bool has(const std::string& folder, const std::string& path) const {
-    for (const std::string& spelt : spellings(path)) {
+  bool has(const std::string& folder, const std::string& path, std::string_view kind = {}) const {
+    for (const std::string& spelt : spellings(path, kind)) {
       if (is_file(root, folder + "/" + spelt)) return true;
     }
     return false;
   }
 
   std::string text(const std::string& folder, const std::string& path) const {
-    for (const std::string& spelt : spellings(path)) {
+    for (const std::string& spelt : spellings(path, {})) {
       std::string out = text_of(root, folder + "/" + spelt, most_header);
       if (!out.empty()) return out;
     }
@@ -142,7 +161,7 @@ struct Reader {
       if (name.starts_with("cuda-")) add("/usr/local/" + name, "system");
     }
     for (const char* other : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"}) {
-      add(other, "system");
+      add(other, kind_of(other));
     }
     if (!host.prefix.empty() && is_folder(root, host.prefix + "/conda-meta")) {
       add(host.prefix, "conda");
@@ -158,6 +177,7 @@ struct Reader {
 
   const char* kind_of(const std::string& path) const {
     if (path.find("/site-packages/nvidia/") != std::string::npos) return "pip";
+    if (path == "/usr" || path == "/" || path.starts_with("/usr/lib/")) return "distribution";
     bool conda = !host.prefix.empty() && path == host.prefix;
     return conda ? "conda" : "system";
   }
@@ -205,14 +225,15 @@ struct Reader {
 
   void read_missing(Toolkit& toolkit) {
     auto tables = rules.find("part");
-    if (tables == rules.end()) return;
+    // Distributions spread their toolkit over /usr by rules of their own.
+    if (tables == rules.end() || toolkit.kind == "distribution") return;
     for (const TomlTable& table : tables->second) {
       std::string since = toml_value(table, "since");
       if (!since.empty() && compare_versions(toolkit.release, since) < 0) continue;
       for (const std::string& path : toml_values(table, "paths")) {
         bool there = false;
         for (std::string_view each : split_at(path, '|')) {
-          there = there || has(toolkit.real, std::string(each));
+          there = there || has(toolkit.real, std::string(each), toolkit.kind);
         }
         if (!there) toolkit.missing.push_back(path.substr(0, path.find('|')));
       }
@@ -236,13 +257,14 @@ struct Reader {
   }
 
   void read_files(Toolkit& toolkit) {
-    for (const char* folder :
-         {"include", "include/crt", "lib64", "lib64/stubs", "bin", "nvvm/bin"}) {
+    for (const std::string& folder : own_folders(toolkit.kind)) {
       std::string path = toolkit.real + "/" + folder;
       read_link(toolkit, path);
       for (const std::string& name : names_in(root, path)) {
         read_link(toolkit, path + "/" + name);
-        if (std::string_view(folder) != "lib64" || name.find(".so.") == std::string::npos) continue;
+        if (!(folder == "lib64" || folder.ends_with("/lib")) ||
+            name.find(".so.") == std::string::npos)
+          continue;
         std::string real = real_path(root, path + "/" + name);
         std::string_view base = base_of(real);
         std::size_t so = base.find(".so.");
@@ -387,7 +409,10 @@ struct Checker {
       if (!said.contains(key)) {
         said[key] = findings.size();
         Finding& finding =
-            add("TKT-002", pick.named ? Severity::error : Severity::warning,
+            add("TKT-002",
+                pick.named     ? Severity::error
+                : toolkit.nvcc ? Severity::warning
+                               : Severity::note,
                 fmt::format("builds would use CUDA {} of {}, torch {} is built for CUDA {}",
                             release, toolkit.path, host.torch, host.torch_cuda));
         finding.objects = {toolkit.path};
@@ -436,7 +461,11 @@ struct Checker {
       if (!from.apt.empty()) by += (by.empty() ? "system: " : "; system: ") + from.apt;
       (from.link ? links : piece.starts_with("include/") ? headers : tools)[by].push_back(piece);
     }
-    bool picked = !pickers_of(toolkit, true).empty();
+    // Without a compiler and without a variable that names it, nobody means to build with it.
+    std::vector<const ToolkitPick*> builders = pickers_of(toolkit, true);
+    bool named = std::any_of(builders.begin(), builders.end(),
+                             [](const ToolkitPick* pick) { return pick->named; });
+    bool picked = named || (!builders.empty() && toolkit.nvcc);
     report_missing(toolkit, "TKT-004", "headers", headers, picked);
     report_missing(toolkit, "TKT-005", "names to link with", links, picked);
     report_missing(toolkit, "TKT-006", "tools", tools, picked);
@@ -444,8 +473,7 @@ struct Checker {
 
   void report_missing(const Toolkit& toolkit, const char* id, const char* what,
                       const std::map<std::string, std::vector<std::string>>& pieces, bool picked) {
-    // A toolkit that nobody would build with lacks nothing: an image of run-time libraries, or the
-    // tree that torch's own requirements make.
+    // An image of run-time libraries and the tree of torch's own requirements lack nothing.
     if (pieces.empty() || (!picked && !toolkit.nvcc)) return;
     std::size_t count = 0;
     std::string first;
@@ -653,12 +681,19 @@ std::vector<ToolkitPick> pick_toolkits(const HostFacts& host, const TomlText& ru
   auto tables = rules.find("consumer");
   if (tables == rules.end()) return picks;
   auto installed = [&](const std::string& name) {
-    return name.empty() || std::any_of(host.packages.begin(), host.packages.end(),
-                                       [&](const HostPackage& each) { return each.name == name; });
+    return std::any_of(host.packages.begin(), host.packages.end(),
+                       [&](const HostPackage& each) { return each.name == name; });
+  };
+  auto runnable = [&](const Start& start, const std::string& program) {
+    auto path = start.effective.find("PATH");
+    return !program.empty() && path != start.effective.end() &&
+           !on_path(root, path->second.value, program).empty();
   };
   for (const Start& start : host.starts) {
     for (const TomlTable& table : tables->second) {
-      if (!installed(toml_value(table, "package"))) continue;
+      bool there =
+          installed(toml_value(table, "package")) || runnable(start, toml_value(table, "program"));
+      if (!there) continue;
       ToolkitPick pick{toml_value(table, "name"),
                        start.name,
                        {},

@@ -31,7 +31,7 @@ struct ToolkitLibrary {
 struct Toolkit {
   std::string path;            ///< as it is named: "/usr/local/cuda-13.0"
   std::string real;            ///< links followed
-  std::string kind;            ///< system, conda, pip
+  std::string kind;            ///< system, conda, pip, distribution
   std::string release;         ///< "13.0"; empty when nothing tells
   std::string release_from;    ///< the file that told
   std::string header_release;  ///< CUDART_VERSION of its cuda_runtime_api.h: "13.0", or empty

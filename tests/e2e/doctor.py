@@ -128,6 +128,42 @@ def test_pip_packages_lack_the_names_to_link_with():
     assert "system or conda toolkit" in one(parsed, "TKT-005")["fix"]["text"]
 
 
+def test_the_layouts_of_conda_and_of_distributions_are_known():
+    root = sound()
+    conda = "/opt/venv"  # a prefix with conda-meta and the toolkit's packages in it
+    made = root.toolkit("13.0", "/opt/made")
+    root.folder(f"{conda}/conda-meta")
+    shutil.move(root.at(f"{made}/lib64"), root.at("/opt/lib"))
+    for part in ("bin", "nvvm"):
+        shutil.copytree(root.at(f"{made}/{part}"), root.at(f"{conda}/{part}"), dirs_exist_ok=True, symlinks=True)
+    target = root.at(f"{conda}/targets/x86_64-linux")
+    target.mkdir(parents=True)
+    shutil.move(root.at(f"{made}/include"), target / "include")
+    shutil.move(root.at("/opt/lib"), target / "lib")
+    root.link(f"{conda}/bin/gone", "nowhere")  # of another package: not the toolkit's affair
+    root.file("/etc/environment", f"CUDA_HOME={conda}\nCUDA_PATH={conda}\nPATH={conda}/bin:/usr/bin\n")
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == [], parsed["findings"]
+    assert "conda" in [each["kind"] for each in parsed["toolkits"]]
+    root = HostRoot()
+    root.env = root.environment(torch="2.11.0+cu130", cuda="13.0")
+    root.file("/usr/bin/nvcc", "#!/bin/sh\nexec /usr/lib/nvidia-cuda-toolkit/bin/nvcc \"$@\"\n", 0o755)
+    root.header("/usr", "cuda.h", "13.0")
+    root.link("/usr/bin/gone", "nowhere")
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == [] and [each["kind"] for each in parsed["toolkits"]] == ["distribution"], parsed
+
+
+def test_an_image_of_run_time_libraries_lacks_nothing():
+    root = sound()
+    for part in ("bin", "nvvm", "include"):
+        root.remove(f"/usr/local/cuda-13.0/{part}")
+    root.file("/etc/environment", "")
+    assert found(doctor(root, "--env", root.env)[1]) == []
+    root.file("/etc/environment", "CUDA_HOME=/usr/local/cuda\n")
+    assert {"TKT-004", "TKT-006"} <= set(found(doctor(root, "--env", root.env)[1]))
+
+
 def test_a_library_of_another_release_is_told_by_its_name_and_by_its_header():
     root = sound()
     lib = "/usr/local/cuda-13.0/lib64"

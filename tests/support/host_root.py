@@ -27,6 +27,7 @@ class HostRoot:
     def __init__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="host_root_"))
         self.file("/lib64/ld-linux-x86-64.so.2", LOADER)
+        self.file("/usr/bin/cmake", "", 0o755)
         self.file("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n")
         self.folder("/root")
         self.folder("/home/user")
