@@ -172,11 +172,13 @@ std::vector<Finding> check_jit_caches(const HostFacts& host, const Report& loade
       }
     }
     if (broken.empty()) continue;
-    Finding& finding = findings.emplace_back(new_finding(
-        "JIT-001", Severity::error,
-        fmt::format("{}: {} that no longer load in this environment", cache.kind,
-                    broken.size() == 1 ? "a build" : fmt::format("{} builds", broken.size())),
-        cache.path));
+    Finding& finding = findings.emplace_back(
+        new_finding("JIT-001", Severity::error,
+                    fmt::format("{}: {} in this environment", cache.kind,
+                                broken.size() == 1
+                                    ? "a build that no longer loads"
+                                    : fmt::format("{} builds that no longer load", broken.size())),
+                    cache.path));
     finding.evidence = why;
     finding.cause = "built for another stack: the cache's key does not tell them apart";
     std::vector<std::string> paths;

@@ -69,11 +69,12 @@ std::string first_two(std::string_view version) {
 
 constexpr const char* targets[] = {"x86_64-linux", "sbsa-linux", "aarch64-linux"};
 
-// A path of a toolkit as other layouts name it: conda keeps headers and libraries below targets/.
+// A path of a toolkit as other layouts name it: conda keeps headers and libraries below targets/,
+// pip libraries in lib.
 std::vector<std::string> spellings(const std::string& path, std::string_view kind) {
   std::vector<std::string> out{path};
-  bool conda_library = kind == "conda" && path.starts_with("lib64/");
-  if (conda_library) out.push_back("lib/" + path.substr(6));
+  bool library = path.starts_with("lib64/"), conda_library = library && kind == "conda";
+  if (conda_library || (library && kind == "pip")) out.push_back("lib/" + path.substr(6));
   for (const char* target : targets) {
     if (path.starts_with("include/")) out.push_back(fmt::format("targets/{}/{}", target, path));
     if (conda_library)
@@ -86,6 +87,7 @@ std::vector<std::string> spellings(const std::string& path, std::string_view kin
 // much that is nobody's toolkit.
 std::vector<std::string> own_folders(std::string_view kind) {
   if (kind == "distribution") return {};
+  if (kind == "pip") return {"include", "include/crt", "lib", "bin", "nvvm/bin"};
   if (kind != "conda") return {"include", "include/crt", "lib64", "lib64/stubs", "bin", "nvvm/bin"};
   std::vector<std::string> out{"nvvm/bin"};
   for (const char* target : targets) {
@@ -262,7 +264,7 @@ struct Reader {
       read_link(toolkit, path);
       for (const std::string& name : names_in(root, path)) {
         read_link(toolkit, path + "/" + name);
-        if (!(folder == "lib64" || folder.ends_with("/lib")) ||
+        if (!(folder == "lib64" || folder == "lib" || folder.ends_with("/lib")) ||
             name.find(".so.") == std::string::npos)
           continue;
         std::string real = real_path(root, path + "/" + name);

@@ -121,11 +121,15 @@ def test_pip_packages_lack_the_names_to_link_with():
     root = sound()
     site = root.site
     root.toolkit("13.0", f"{site}/nvidia/cu13")
-    shutil.move(root.at(f"{site}/nvidia/cu13/lib64"), root.at(f"{site}/nvidia/cu13/lib"))
+    lib = root.at(f"{site}/nvidia/cu13/lib")
+    shutil.move(root.at(f"{site}/nvidia/cu13/lib64"), lib)
+    for link in [*lib.glob("*.so"), *lib.glob("stubs/*.so")]:
+        link.unlink()
     root.file("/etc/environment", f"CUDA_HOME={site}/nvidia/cu13\nCUDA_PATH={site}/nvidia/cu13\n")
     _, parsed = doctor(root, "--env", root.env)
     assert found(parsed) == ["TKT-005"], parsed["findings"]
     assert "system or conda toolkit" in one(parsed, "TKT-005")["fix"]["text"]
+    assert "libcudart_static.a" not in text_of(one(parsed, "TKT-005"))
 
 
 def test_the_layouts_of_conda_and_of_distributions_are_known():
@@ -368,6 +372,13 @@ def test_functions_loops_and_updates_are_followed():
     assert len(titles) == 3 and all(any(f"/nowhere/{i} " in title for title in titles) for i in (1, 2, 3)), titles
 
 
+def test_what_only_a_run_would_tell_is_a_note():
+    root = sound()
+    site(root, 'import os, mine\nmine.setup()\nos.environ["TRITON_HOME"] = mine.folder()\n')
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == [] and len(one(parsed, "SITE-012")["evidence"]) == 3, parsed["findings"]
+
+
 def test_a_file_that_is_no_python_runs_not_at_all():
     root = sound()
     site(root, 'export CUDA_HOME=/usr/local/cuda\n')
@@ -434,6 +445,7 @@ def test_six_settings_are_accepted_as_they_are():
     code, parsed = nccl(**SIX)
     assert (code, found(parsed)) == (0, []), parsed["findings"]
     assert {each["name"]: each["effective"] for each in parsed["nccl"]["settings"]} == SIX
+    assert found(parsed, notes=True).count("NCV-005") == 6  # each says what it takes from NCCL's own choice
 
 
 def test_a_typo_in_each_value_is_told_as_nccl_takes_it():
@@ -713,9 +725,12 @@ def test_every_fault_of_one_root_is_found_and_the_corrected_files_settle_all():
     code, again = doctor(root, "--env", root.env, "--unit", "serve.service")
     assert (code, found(again)) == (0, []), again["findings"]
     assert "JIT-002" not in found(again, notes=True)
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "sitecustomize.py").write_text(corrected)
     for python in pythons():
-        done = subprocess.run([python, "-c", corrected + "\nprint(os.environ['CUDA_HOME'], os.environ['NCCL_DEBUG'])"],
-                              capture_output=True, text=True, env={"CUDA_HOME": "/usr/local/cuda-12.8"})
+        done = subprocess.run([python, "-s", "-c", "import os; print(os.environ['CUDA_HOME'], os.environ['NCCL_DEBUG'])"],
+                              capture_output=True, text=True,
+                              env={"CUDA_HOME": "/usr/local/cuda-12.8", "PYTHONPATH": str(folder)})
         assert done.stdout.split() == ["/usr/local/cuda-13.0", "WARN"] and not done.stderr, (python, done)
 
 
