@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,7 +36,8 @@ def command(*arguments, env=True, limit=ENOUGH, driver=FAKES / "driver/libcuda.s
 
 def environment(folder, mark, settings):
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV"))}
+            if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV", "SLURM_", "OMPI_", "PMI", "MASTER_"))
+            and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     # In a build with AddressSanitizer too, a crash is to end by its signal.
     sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_abort=0"
     return {**kept, "ASAN_OPTIONS": sanitizer, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
@@ -396,6 +398,150 @@ def test_children_that_are_not_the_probes_are_left_alone():
         stranger = int(done.stdout.split()[0])
         os.kill(stranger, 0)  # raises when it is gone
         os.kill(stranger, signal.SIGTERM)
+
+
+class Launched:
+    """Ranks as a launcher starts them, here on one host; `report` is rank 0's, `codes` are by rank started."""
+
+    # How each launcher tells a process its rank.
+    VARIABLES = {
+        "torchrun": lambda rank, ranks: {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank},
+        "openmpi": lambda rank, ranks: {"OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": ranks,
+                                        "OMPI_COMM_WORLD_LOCAL_RANK": rank},
+        "pmi": lambda rank, ranks: {"PMI_RANK": rank, "PMI_SIZE": ranks, "MPI_LOCALRANKID": rank},
+        "slurm": lambda rank, ranks: {"SLURM_PROCID": rank, "SLURM_NTASKS": ranks, "SLURM_LOCALID": rank,
+                                      "SLURM_JOB_ID": 7, "SLURM_STEP_ID": 0},
+    }
+
+    def __init__(self, ranks, *arguments, launcher="torchrun", started=None, limit=ENOUGH, address=True,
+                 visit=None, **settings):
+        mark = uuid.uuid4().hex
+        port = free_port()
+        with tempfile.TemporaryDirectory() as folder:
+            processes = []
+            for rank in range(ranks) if started is None else started:
+                own = {name: str(value) for name, value in self.VARIABLES[launcher](rank, ranks).items()}
+                if address:
+                    own |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                own |= {"FAKE_CUDA_DEVICES": str(ranks), **settings}
+                processes.append(subprocess.Popen(
+                    command(*arguments, "--launcher", "auto", "--format", "json", limit=limit), text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, mark, own)))
+            if visit:
+                visit(port)
+            self.said = [process.communicate(timeout=200) for process in processes]
+            self.left = left_running(mark)
+        self.codes = [process.returncode for process in processes]
+        assert not self.left, f"left running: {self.left}"
+        assert all(not out for out, _ in self.said[1:]), "only rank 0 reports"
+        if self.said[0][0]:
+            self.report = json.loads(self.said[0][0])
+            validate(self.report)
+
+    def nccl(self):
+        (step,) = [step for step in self.report["steps"] if step["name"] == "nccl-hosts"]
+        return step
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_ranks_of_every_launcher_meet_and_rank_0_reports_for_all():
+    for launcher in Launched.VARIABLES:
+        run = Launched(2, launcher=launcher)
+        step = run.nccl()
+        assert run.codes == [0, 0] and run.report["verdict"] == "pass", (launcher, run.said)
+        assert run.report["world"]["launcher"] == launcher and run.report["world"]["ranks"] == 2
+        assert [process["rank"] for process in step["processes"]] == [0, 1]
+        assert len(step["figures"]) == 10 and all(figure["ranks"] == 2 for figure in step["figures"])
+        assert all(figure["correct"] for figure in step["figures"])
+        assert step["nccl"]["channels"] == 24
+
+
+def test_a_rank_killed_on_another_host_is_named_and_the_others_leave():
+    run = Launched(3, FAKE_FAULT="ncclReduceScatter@1:kill")
+    assert run.codes == [1, 1, 1], run.said
+    step = run.nccl()
+    assert "rank 1 on" in step["reason"] and "SIGKILL" in step["reason"], step["reason"]
+    assert [process["ended"] for process in step["processes"]] == ["answered", "signalled", "answered"]
+
+
+def test_a_rank_that_never_comes_is_named():
+    run = Launched(3, started=[0, 1], limit=LIMIT)
+    assert run.codes == [1, 1], run.said
+    assert run.nccl()["reason"].startswith("rank 2 of 3 never came to 127.0.0.1:"), run.nccl()["reason"]
+    assert run.nccl()["processes"][2]["ended"] == "absent"
+
+
+def test_a_whole_host_that_dies_is_told_as_lost():
+    def kill_rank_1(_):
+        mine = os.getpid()
+        for _ in range(2000):
+            for entry in pathlib.Path("/proc").iterdir():
+                if not entry.name.isdigit():
+                    continue
+                try:
+                    words = (entry / "cmdline").read_bytes()
+                    parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                    grand = int(pathlib.Path(f"/proc/{parent}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    continue
+                if b"nccl-hosts" in words and b"--rank\x001\x00" in words and grand == mine:
+                    os.kill(parent, signal.SIGKILL)
+                    return
+            time.sleep(0.02)
+        raise AssertionError("rank 1 never ran its step")
+
+    run = Launched(2, visit=kill_rank_1, FAKE_FAULT="ncclAllReduce@1:hang")
+    assert run.codes[0] == 1, run.said
+    assert run.nccl()["processes"][1]["ended"] == "lost", run.nccl()
+    assert "rank 1" in run.nccl()["reason"] and "connection" in run.nccl()["reason"]
+
+
+def test_ranks_without_a_rank_0_say_so():
+    run = Launched(2, started=[1], limit=LIMIT)
+    assert run.codes == [1] and "rank 0 does not answer at 127.0.0.1:" in run.said[0][1], run.said
+
+
+def test_versions_of_nccl_that_differ_between_hosts_are_told_before_they_hang():
+    run = Launched(2, FAKE_NCCL_VERSION_RANK1="22703")
+    assert run.codes == [1, 1]
+    assert "rank 0 runs NCCL 22809, this rank 22703" in run.nccl()["reason"]
+
+
+def test_no_driver_on_one_host_is_no_run_of_nccl():
+    run = Launched(2, FAKE_FAULT="cuInit@1:code=100")
+    assert run.codes == [3, 3] and run.report["verdict"] == "not_run", run.report
+    assert run.nccl()["outcome"] == "not_run" and "rank 1" in run.nccl()["reason"]
+
+
+def test_a_stranger_at_the_port_is_turned_away():
+    def knock(port):
+        for _ in range(200):
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+                    one.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    one.recv(1)
+                    return
+            except OSError:
+                time.sleep(0.02)
+
+    run = Launched(2, started=[0], limit=LIMIT, visit=knock)
+    assert run.codes == [1]
+    assert any("turned away" in note for note in run.report["notes"]), run.report["notes"]
+
+
+def test_a_launcher_without_an_address_or_without_variables_is_wrong_usage():
+    run = Launched(2, launcher="openmpi", started=[0], address=False)
+    assert run.codes == [2] and "--rendezvous" in run.said[0][1], run.said
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command("--launcher", "auto"), capture_output=True, text=True,
+                              env=environment(folder, "x", {}))
+    assert done.returncode == 2 and "SLURM_PROCID" in done.stderr, done
+    assert subprocess.run([PROBE, "--rendezvous", "a:1"], capture_output=True).returncode == 2
 
 
 if __name__ == "__main__":

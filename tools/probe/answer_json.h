@@ -14,6 +14,11 @@ std::string to_json(const Answer& answer);
 /// Throws std::runtime_error for anything that to_json(Answer) does not write.
 Answer parse_answer(const std::string& text);
 
+std::string to_json(const RankPart& part);
+
+/// Throws std::runtime_error for anything that to_json(RankPart) does not write.
+RankPart parse_rank_part(const std::string& text);
+
 std::string to_json(const Report& report);
 
 /// The record that stays of --tune: versions, GPUs, links, and what each setting did.

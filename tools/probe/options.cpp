@@ -49,6 +49,19 @@ void add_asked(CLI::App& app, Request& request) {
   app.add_option("--record", request.record, "write the tuning record to FILE")
       ->needs(tune)
       ->type_name("FILE");
+  CLI::Option* launcher =
+      app.add_option("--launcher", request.launcher,
+                     "this is one of several processes that torchrun, mpirun (openmpi), mpiexec "
+                     "(pmi) or srun (slurm) started: NCCL over all of them, one report by rank 0; "
+                     "auto: whose variables are there")
+          ->check(CLI::IsMember({"auto", "torchrun", "openmpi", "pmi", "slurm"}))
+          ->excludes(tune)
+          ->type_name("NAME");
+  app.add_option(
+         "--rendezvous", request.rendezvous,
+         "where rank 0 listens (default: MASTER_ADDR and MASTER_PORT, or SLURM's first host)")
+      ->needs(launcher)
+      ->type_name("HOST:PORT");
   app.add_option(
          "--rehearse", request.rehearse,
          "play a fault on purpose in every step, to see it told: exit, abort, segv, flood, hang, "
@@ -76,6 +89,7 @@ void add_internal(CLI::App& app, Request& request) {
   app.add_option("--step", request.step)->group("");
   app.add_option("--rank", request.rank)->group("");
   app.add_option("--ranks", request.ranks)->group("");
+  app.add_option("--local-rank", request.local_rank)->group("");
 }
 
 /// At least one element for each of 4096 ranks, and no more than fits a GPU of today.
@@ -107,6 +121,7 @@ Request read_request(int argc, char** argv, int& exit_code) {
       "Examples:\n"
       "  wheelvet-probe --env .venv\n"
       "  wheelvet-probe --env .venv --format json --anonymous -o probe.json\n"
+      "  srun -N2 --ntasks-per-node=8 wheelvet-probe --env .venv --launcher slurm\n"
       "Exit codes: 0 every step passed, 1 a step failed, 2 wrong usage, 3 a step did not run,\n"
       "  4 internal error, 130 interrupted.");
   exit_code = -1;
@@ -142,6 +157,7 @@ std::vector<std::string> step_arguments(const Request& request, const std::strin
   add("--sizes", sizes);
   add("--rank", std::to_string(request.rank));
   add("--ranks", std::to_string(request.ranks));
+  add("--local-rank", std::to_string(request.local_rank));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -70,6 +71,23 @@ std::string describe_log(const NcclLog& log) {
   if (!log.settings.empty()) out += "      settings    " + joined(log.settings) + "\n";
   for (const std::string& warning : log.warnings) {
     out += fmt::format("      warning     {}\n", printable(warning));
+  }
+  return out;
+}
+
+std::string describe_world(const World& world) {
+  std::string out =
+      fmt::format("  {} ranks on {} host{}, started by {}\n", world.ranks, world.hosts.size(),
+                  world.hosts.size() == 1 ? "" : "s", world.launcher);
+  for (const HostFacts& host : world.hosts) {
+    out += fmt::format("      {:<20} rank{} {}", printable(host.name),
+                       host.ranks.size() > 1 ? "s" : "", fmt::join(host.ranks, ", "));
+    if (host.driver) {
+      out += fmt::format(", {} x {}, driver {}", host.gpus.size(),
+                         host.gpus.empty() ? "no GPU" : printable(host.gpus.front()),
+                         printable(host.driver->version));
+    }
+    out += '\n';
   }
   return out;
 }
@@ -172,6 +190,10 @@ const char* word(Ended ended) {
       return "interrupted";
     case Ended::not_started:
       return "not_started";
+    case Ended::absent:
+      return "absent";
+    case Ended::lost:
+      return "lost";
   }
   return "";
 }
@@ -235,11 +257,15 @@ void make_anonymous(Report& report) {
       run.output.first.clear(), run.output.last.clear();
       run.errors.first.clear(), run.errors.last.clear();
       run.stage = scrubbed(run.stage);
+      run.host.clear();
       run.left.clear();
     }
     if (!step.answer.nccl) continue;
     step.answer.nccl->warnings.clear();
     for (std::string& setting : step.answer.nccl->settings) setting.resize(setting.find('='));
+  }
+  if (report.world) {
+    for (HostFacts& host : report.world->hosts) host.name.clear();
   }
   if (!report.tuning) return;
   report.tuning->failure.clear();
@@ -258,6 +284,7 @@ std::string to_text(const Report& report, bool quiet, bool verbose) {
   for (const StepReport& step : report.steps) {
     if (step.outcome != Outcome::not_asked) out += describe(step, verbose);
   }
+  if (report.world) out += describe_world(*report.world);
   if (report.tuning) out += describe_tuning(*report.tuning);
   out += describe_scope(report);
   for (const std::string& note : report.notes)

@@ -42,6 +42,29 @@ struct Tuning {
   std::vector<TunedSetting> settings;
 };
 
+/// A host of a run over several.
+struct HostFacts {
+  std::string name;  // marked in the schema: left out by --anonymous
+  std::vector<int> ranks;
+  std::optional<DriverFacts> driver;
+  std::vector<std::string> gpus;  // by name
+};
+
+struct World {
+  std::string launcher;
+  int ranks = 0;
+  std::vector<HostFacts> hosts;
+};
+
+/// What one rank of a run over several hosts saw.
+struct RankPart {
+  int rank = 0;
+  std::string host;
+  ChildRun driver;
+  ChildRun nccl;
+  NcclLog log;
+};
+
 struct Report {
   Outcome verdict = Outcome::not_run;
   std::string headline;
@@ -54,6 +77,7 @@ struct Report {
   std::vector<std::string> notes;
   std::vector<StepReport> steps;
   std::optional<Tuning> tuning;
+  std::optional<World> world;
 };
 
 /// Sets verdict and headline from the steps.

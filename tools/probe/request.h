@@ -28,6 +28,8 @@ struct Request {
   int rounds = 3;
   std::vector<std::string> keep;  // settings that --tune leaves as they are
   std::string record;             // file for the tuning record
+  std::string launcher;           // one of several processes: whose variables say which
+  std::string rendezvous;         // HOST:PORT of rank 0, where the launcher does not tell
   std::string format = "text";
   std::string output;
   bool anonymous = false;
@@ -39,6 +41,7 @@ struct Request {
   std::string step;
   int rank = 0;
   int ranks = 1;
+  int local_rank = 0;  // which GPU
 };
 
 /// Throws nothing; `exit_code` is set to 0 or more when the program is to end at once.

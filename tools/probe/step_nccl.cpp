@@ -400,8 +400,13 @@ void run_nccl_rank(Step& step) {
   Nccl nccl = open_nccl(step, version);
   Group group{step, open_driver(step), nccl, step.request.ranks, {}};
   std::vector<Gpu> gpus = list_gpus(group.driver);
-  auto index = static_cast<std::size_t>(step.request.rank);
-  if (index >= gpus.size()) throw StepEnds(Outcome::fail, "there is no GPU for this rank");
+  auto index = static_cast<std::size_t>(step.request.local_rank);
+  if (gpus.size() == 1) index = 0;  // a launcher may show each rank its own GPU only
+  if (index >= gpus.size()) {
+    throw StepEnds(
+        Outcome::fail,
+        fmt::format("{} GPUs are visible, and this is rank {} on its host", gpus.size(), index));
+  }
   Member member;
   member.rank = step.request.rank;
   member.gpu = gpus[index];
