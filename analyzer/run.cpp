@@ -9,13 +9,16 @@
 
 #include "checks/checks.h"
 #include "checks/explain.h"
+#include "checks/torch_releases.h"
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
+#include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
+#include "machine/host_gpus.h"
 #include "machine/read_machine.h"
 
 namespace wheelvet {
@@ -56,13 +59,24 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
   problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
 }
 
+// A file or folder of that name, or a release from the history.
+Input open_named(const std::string& name, bool target) {
+  std::error_code error;
+  if (!std::filesystem::exists(name, error)) {
+    if (std::optional<ReleaseName> release = read_release_name(name)) {
+      return name_release(*release, target);
+    }
+  }
+  return open_input(name, target);
+}
+
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   std::vector<Input> inputs;
   for (const std::string& path : name_inputs(request.targets)) {
-    inputs.push_back(open_input(path, true));
+    inputs.push_back(open_named(path, true));
   }
   for (const std::string& path : name_inputs(request.providers)) {
-    inputs.push_back(open_input(path, false));
+    inputs.push_back(open_named(path, false));
   }
   if (!request.environment.empty()) open_environment(request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
@@ -113,6 +127,31 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
+// What the history knows of the releases among the inputs; empty when there are none.
+std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
+  bool any = std::any_of(inputs.begin(), inputs.end(),
+                         [](const Input& input) { return input.kind == InputKind::release; });
+  if (!any) return std::nullopt;
+  AskedHistory asked = ask_history(inputs, facts);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind != InputKind::release) continue;
+    ReleaseBuild release =
+        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
+    facts.inputs[i] = open_release(asked, release, inputs[i], i);
+  }
+  return asked;
+}
+
+// How the roots that miss something of torch's fare with each of its releases.
+TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               std::optional<AskedHistory> asked) {
+  TorchReleases out;
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  out.beside = build_beside(out.asked, scene);
+  out.trials = try_releases(staging, out.asked);
+  return out;
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -122,6 +161,34 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
   input.label = machine.root.empty() ? "this machine" : machine.root;
   files.input = inputs.size() - 1;
   facts.inputs.push_back(std::move(files));
+}
+
+// What is asked of the device code; "host" stands for this machine's GPUs and its driver.
+DeviceQuestion device_question(const Request& request) {
+  DeviceQuestion question;
+  if (request.gpus.empty()) return question;
+  question.rules = load_device_rules();
+  question.driver = request.driver;
+  for (const std::string& text : request.gpus) {
+    if (text != "host") {
+      question.gpus.push_back(read_gpu(text, question.rules));
+      continue;
+    }
+    HostGpus host = find_host_gpus();
+    for (const std::string& product : host.products) {
+      question.gpus.push_back(read_gpu(product, question.rules));
+    }
+    if (question.driver.empty()) question.driver = host.driver;
+  }
+  // Eight GPUs of one kind are one question.
+  std::vector<Gpu> each;
+  for (Gpu& gpu : question.gpus) {
+    bool known = std::any_of(each.begin(), each.end(),
+                             [&](const Gpu& other) { return other.arch == gpu.arch; });
+    if (!known) each.push_back(std::move(gpu));
+  }
+  question.gpus = std::move(each);
+  return question;
 }
 
 }  // namespace
@@ -136,9 +203,13 @@ Report check(const Request& request) {
   std::vector<Input> inputs = open_inputs(request, machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
+  DeviceQuestion question = device_question(request);
+  ReadOptions reading{request.jobs, request.hash, request.progress};
+  if (!question.gpus.empty()) reading.device = DeviceDepth::kernels;
+  Facts facts = read_facts(inputs, reading);
   clock.lap("facts");
   Rules rules = loaded.get();
+  std::optional<AskedHistory> history = open_releases(inputs, facts);
   read_python(inputs, known_packages(rules), facts, request.jobs);
   clock.lap("python");
   add_machine(machine, inputs, facts);
@@ -153,8 +224,18 @@ Report check(const Request& request) {
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
   clock.lap("link");
+  cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
+  if (!question.gpus.empty()) run.device = &question;
   std::vector<RootView> roots = view_roots(run);
+  options.only = roots_missing_torch(run, roots);
+  std::optional<TorchReleases> torch;
+  if (!options.only.empty()) {
+    Staging staging{inputs, facts, rules, machine, scene.python, options};
+    torch = compare_releases(staging, scene, std::move(history));
+    run.torch = &*torch;
+  }
+  clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");
   stats.bytes_read = facts.bytes_read;

@@ -21,6 +21,8 @@ struct Request {
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
   bool hash = false;                 ///< compare every member with the sha256 in RECORD
+  std::vector<std::string> gpus;     ///< architectures or product names to judge device code for
+  std::string driver;                ///< the NVIDIA driver that there is, "580.65.06", or empty
   bool with_plans = false;           ///< keep the load plans in the report
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

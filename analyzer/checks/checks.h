@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checks/coverage.h"
 #include "link/link.h"
 #include "link/scene.h"
 #include "wheelvet/facts.h"
@@ -14,12 +15,25 @@
 
 namespace wheelvet {
 
+struct TorchReleases;
+/// What was asked of the device code, and the answer by GPU.
+struct DeviceQuestion {
+  DeviceRules rules;
+  std::vector<Gpu> gpus;
+  std::string driver;  ///< the one that there is, "580.65.06", or empty
+  std::vector<GpuCoverage> coverage;
+};
+
 /// Everything a rule may look at.
 struct Run {
   const std::vector<Input>& inputs;
   const Facts& facts;
   const Scene& scene;
   const Links& links;
+  /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
+  /// the table.
+  TorchReleases* torch = nullptr;
+  const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.
@@ -67,6 +81,11 @@ std::vector<Finding> check_labels(const Run& run);
 std::vector<Finding> check_stable_abi(const Run& run);
 std::vector<Finding> check_objects(const Run& run);
 std::vector<Finding> check_dependencies(const Run& run);
+std::vector<Finding> check_device_code(const Run& run, const std::vector<RootView>& roots);
+
+/// Fills in `coverage` for the libraries of the targets.
+void cover_targets(const std::vector<Input>& inputs, const Facts& facts, const Scene& scene,
+                   DeviceQuestion& question);
 
 /// All families, sorted: errors first, then by id and title.
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);
@@ -97,4 +116,7 @@ const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::str
 /// The same by the tags of a file's package.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
+/// The glibc that tags of a release without a policy of its own promise: "2.25" of
+/// manylinux_2_25 (PEP 600), the lowest of several. Empty when a tag has a policy by its name.
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags);
 }  // namespace wheelvet

@@ -25,12 +25,24 @@ std::string_view kind_name(InputKind kind) {
       return "file";
     case InputKind::machine:
       return "machine";
+    case InputKind::release:
+      return "release";
   }
   return "";
 }
 
 std::string package_text(const PackageFacts& package) {
   return fmt::format("{} {}", package.name, package.version);
+}
+
+// Device code that could not be read: the rest was judged.
+void add_device_problems(const std::string& input, const std::string& member,
+                         const DeviceCode& code, Report& report) {
+  for (Problem problem : code.problems) {
+    problem.input = input;
+    problem.member = member;
+    report.problems.push_back(std::move(problem));
+  }
 }
 
 void add_inputs(const Run& run, Report& report) {
@@ -53,6 +65,14 @@ void add_inputs(const Run& run, Report& report) {
     }
     for (const FileFacts& file : run.facts.inputs[i].files) {
       if (file.problem) report.problems.push_back(*file.problem);
+      add_device_problems(input.label, file.member, file.code, report);
+      bool lacking = run.device && input.target && file.elf.from_stub && !file.code.read;
+      if (!lacking || file.problem) continue;
+      report.problems.push_back(
+          {input.label, file.member, "device code", std::nullopt, "is not in this stub"});
+    }
+    for (const DeviceFile& file : run.facts.inputs[i].device_files) {
+      add_device_problems(input.label, file.member, file.code, report);
     }
   }
 }
@@ -124,7 +144,8 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     bool concerns =
         std::find(finding.roots.begin(), finding.roots.end(), view.path) != finding.roots.end();
     if (!concerns) continue;
-    if (finding.id == "LIB-003" || finding.id == "LIB-008") unanswered = true;
+    bool open = finding.id == "LIB-003" || finding.id == "LIB-008" || finding.id == "PIN-001";
+    if (open) unanswered = true;
     if (finding.severity == Severity::error) fails = true;
     if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
@@ -302,12 +323,21 @@ std::string headline(const Run& run, const Report& report) {
 
 // What was not asked, or could not be asked of such an input.
 std::vector<std::string> scope_of(const Run& run) {
-  std::vector<std::string> out = {"device code: not checked"};
+  std::vector<std::string> out;
+  if (!run.device) {
+    out.emplace_back("device code: not asked (--gpu)");
+  } else if (run.device->driver.empty()) {
+    out.emplace_back("NVIDIA driver's version: not asked (--driver)");
+  }
   if (!run.facts.hashed) out.emplace_back("RECORD hashes: not checked (--hash)");
   out.emplace_back("Python code: not run and not read");
   for (const Input& input : run.inputs) {
     if (input.kind == InputKind::folder) {
       out.push_back(fmt::format("RECORD of {}: not checked: installed", input.label));
+    }
+    if (input.kind == InputKind::release && !input.instead) {
+      out.push_back(fmt::format("{}: judged by the history of its exported names, not by its files",
+                                input.label));
     }
     if (input.kind != InputKind::stub) continue;
     if (run.facts.hashed) {
@@ -384,6 +414,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   if (!report.problems.empty() && report.verdict == Status::loads) {
     report.verdict = Status::undecided;
   }
+  if (run.device) report.gpus = run.device->coverage;
   report.headline = headline(run, report);
   report.scope = scope_of(run);
   return report;

@@ -152,6 +152,23 @@ const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::str
   return lowest;
 }
 
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags) {
+  constexpr std::string_view family = "manylinux_";
+  std::string lowest;
+  for (const std::string& tag : tags) {
+    std::string_view platform = read_tag(tag).platform;
+    std::size_t machine = platform.find('_', platform.find('_', family.size()) + 1);
+    std::string_view name = platform.substr(0, std::min(machine, platform.size()));
+    bool listed = std::any_of(rules.policies.begin(), rules.policies.end(),
+                              [&](const PolicyRule& policy) { return policy.name == name; });
+    if (listed || !name.starts_with(family)) return {};
+    std::string glibc(name.substr(family.size()));
+    std::replace(glibc.begin(), glibc.end(), '_', '.');
+    if (lowest.empty() || compare_versions(glibc, lowest) < 0) lowest = glibc;
+  }
+  return lowest;
+}
+
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
   return promised_policy(*run.scene.rules, tags_of(run, file), file.facts->elf.machine);
 }
@@ -209,6 +226,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
     add(check_stable_abi(run));
     add(check_objects(run));
     add(check_dependencies(run));
+    add(check_device_code(run, roots));
     add(check_floors(run));
   }
   blame_installation(run, roots, all);

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "report/finding_rows.h"
 #include "report/render.h"
 #include "run.h"
 #include "wheelvet/problem.h"
@@ -19,7 +20,7 @@ Severity threshold_of(const std::string& name) {
 int exit_code(const Report& report, const Options& options) {
   Severity threshold = threshold_of(options.fail_on);
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
-                           [&](const Finding& finding) { return finding.severity >= threshold; });
+                           [&](const Finding& finding) { return counts(finding, threshold); });
   if (found) return 1;
   bool rests_on_trust =
       std::any_of(report.assumptions.begin(), report.assumptions.end(),
@@ -28,6 +29,24 @@ int exit_code(const Report& report, const Options& options) {
                   [](const ReportInput& each) { return each.kind == "stub"; });
   if (!report.complete || (options.strict && rests_on_trust)) return 3;
   return 0;
+}
+
+std::string rendered(const Report& report, const std::string& format, const Options& options,
+                     bool color) {
+  RenderOptions render{threshold_of(options.fail_on)};
+  if (format == "json") return render_json(report, options.stats);
+  if (format == "sarif") return render_sarif(report, load_catalog(), render);
+  if (format == "junit") return render_junit(report, render);
+  if (format == "markdown") return render_markdown(report, render);
+  if (format == "html") return render_html(report);
+  if (format == "github") return render_github(report, render);
+  return render_text(report, {color, options.quiet ? -1 : options.verbose, options.stats});
+}
+
+bool writes(const Options& options, std::string_view format) {
+  return options.format == format ||
+         std::any_of(options.format_files.begin(), options.format_files.end(),
+                     [&](const auto& each) { return each.first == format; });
 }
 
 // The environment asked for; without any target the one that is active.
@@ -54,16 +73,25 @@ int run_check(const Options& options) {
   request.host = options.host;
   request.alone = options.alone;
   request.imports = options.imports;
+  request.gpus = options.gpus;
+  request.driver = options.driver;
+  bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
+  if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
+  if (!options.driver.empty() && options.gpus.empty()) {
+    throw WrongUsage("--driver needs --gpu: it is what the driver compiles for that is judged");
+  }
   request.jobs = options.jobs;
   request.hash = options.hash;
-  request.with_plans = options.plans || (options.verbose > 0 && options.format == "text");
+  request.with_plans =
+      options.plans || writes(options, "html") || (options.verbose > 0 && options.format == "text");
   Progress progress(!options.quiet);
   request.progress = progress.callback();
   Report report = check(request);
   progress.end();
-  TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
-  write_output(options, options.format == "json" ? render_json(report, options.stats)
-                                                 : render_text(report, text));
+  for (const auto& [format, path] : options.format_files) {
+    write_file(path, rendered(report, format, options, false));
+  }
+  write_output(options, rendered(report, options.format, options, use_color(options)));
   return exit_code(report, options);
 }
 

@@ -8,6 +8,7 @@
 namespace wheelvet::cli {
 
 int run_check(const Options& options);
+int run_compat(const Options& options);
 int run_inspect(const Options& options);
 int run_stub(const Options& options);
 int run_probe(const Options& options);
@@ -17,6 +18,9 @@ int run_schema(const Options& options);
 /// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be
 /// written.
 void write_output(const Options& options, const std::string& text);
+
+/// Writes to a file. Unreadable (exit 3) when it cannot all be written.
+void write_file(const std::string& path, const std::string& text);
 
 /// True when the output may be coloured.
 bool use_color(const Options& options);

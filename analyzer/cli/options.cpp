@@ -1,7 +1,10 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 #include "report/version.h"
@@ -9,10 +12,8 @@
 namespace wheelvet::cli {
 namespace {
 
-void add_output(CLI::App& app, Options& options) {
-  app.add_option("--format", options.format, "text (default) or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("FORMAT");
+// Everything of an output but its format.
+void add_output_place(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write to FILE instead of standard output")
       ->type_name("FILE");
   app.add_option("--color", options.color, "auto (default), always or never; NO_COLOR is honoured")
@@ -20,6 +21,58 @@ void add_output(CLI::App& app, Options& options) {
       ->type_name("WHEN");
   app.add_flag("-q,--quiet", options.quiet, "the verdict line only");
   app.add_flag("-v,--verbose", options.verbose, "everything: notes, every symbol, load plans");
+}
+
+void add_output(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  add_output_place(app, options);
+}
+
+// "sarif=out.sarif" goes to that file, "json" to the output.
+void add_format(const std::string& typed, bool& chosen, Options& options) {
+  std::size_t equals = typed.find('=');
+  std::string name = typed.substr(0, equals);
+  const std::vector<std::string>& known = report_formats();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw CLI::ValidationError("--format",
+                               fmt::format("{} is none of: {}", name, fmt::join(known, ", ")));
+  }
+  if (equals != std::string::npos) {
+    std::string file = typed.substr(equals + 1);
+    if (file.empty()) throw CLI::ValidationError("--format", name + "= names no file");
+    for (const auto& [other, path] : options.format_files) {
+      if (path == file) {
+        throw CLI::ValidationError("--format", other + " and " + name + " go to one file");
+      }
+    }
+    options.format_files.emplace_back(name, file);
+    return;
+  }
+  if (chosen) {
+    throw CLI::ValidationError("--format",
+                               "only one format goes to the output: name a file for "
+                               "the others, as in sarif=FILE");
+  }
+  chosen = true;
+  options.format = name;
+}
+
+void add_report_output(CLI::App& app, Options& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "--format",
+         [&options](const std::vector<std::string>& typed) {
+           bool chosen = false;
+           for (const std::string& each : typed) add_format(each, chosen, options);
+         },
+         "text (default), json, sarif, junit, markdown, html or github; with =FILE it goes\n"
+         "there, beside the output; may be repeated")
+      ->type_name("FORMAT[=FILE]")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  add_output_place(app, options);
 }
 
 void add_check(CLI::App& app, Options& options) {
@@ -60,6 +113,19 @@ void add_check(CLI::App& app, Options& options) {
                   "what dlopen of each file alone does: nothing is imported or opened before it\n"
                   "but what --import names, and nothing is excused");
   check
+      ->add_option("--gpu", options.gpus,
+                   "judge the device code for these GPUs: sm_120, 12.0, a product such as\n"
+                   "'RTX PRO 6000 Blackwell', or host for this machine's; a list or repeated")
+      ->type_name("GPU")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  check
+      ->add_option("--driver", options.driver,
+                   "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
+      ->type_name("VERSION");
+  check
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
       ->check(CLI::IsMember({"error", "warning", "note"}))
@@ -72,14 +138,50 @@ void add_check(CLI::App& app, Options& options) {
   check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
       ->type_name("N");
   check->add_flag("--stats", options.stats, "time and bytes per stage");
-  add_output(*check, options);
+  add_report_output(*check, options);
   check->footer(
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
+      "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
+}
+
+void add_compat(CLI::App& app, Options& options) {
+  CLI::App* compat = app.add_subcommand(
+      "compat", "which releases of torch a wheel loads with, and whether its metadata says so");
+  compat->add_option("WHEEL", options.targets, "wheel or stub wheel")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  compat
+      ->add_option("--with", options.providers,
+                   "what else is there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  compat->add_option("--python", options.python, "interpreter, such as 3.12 (default: the tags')")
+      ->type_name("X.Y[t]");
+  compat
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  compat->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  compat->add_flag("--stats", options.stats, "time per stage");
+  add_output(*compat, options);
+  compat->footer(
+      "Examples:\n"
+      "  wheelvet compat sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl\n"
+      "  wheelvet compat torchvision-0.24.1-*.whl --format json --fail-on warning\n"
+      "Exit codes: 0 the metadata agrees with what loads, 1 it permits a release that fails, or\n"
+      "  none loads, 2 wrong usage, 3 a release could not be judged, 4 internal error.");
+  compat->callback([&options] { options.command = Command::compat; });
 }
 
 void add_inspect(CLI::App& app, Options& options) {
@@ -95,12 +197,16 @@ void add_inspect(CLI::App& app, Options& options) {
                    "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
+  inspect->add_flag("--device", options.device,
+                    "device code: containers and images by architecture");
+  inspect->add_flag("--kernels", options.kernels, "the kernels in it as well");
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
   add_output(*inspect, options);
   inspect->footer(
       "Examples:\n"
       "  wheelvet inspect torch-2.10.0-*.whl\n"
-      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check");
+      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check\n"
+      "  wheelvet inspect libcufft.so.12 --device");
   inspect->callback([&options] { options.command = Command::inspect; });
 }
 
@@ -138,13 +244,19 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, probe or tuning")
+  schema->add_option("NAME", options.targets, "report, load-plan, inspect, compat, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
 }
 
 }  // namespace
+
+const std::vector<std::string>& report_formats() {
+  static const std::vector<std::string> names = {"text",     "json", "sarif", "junit",
+                                                 "markdown", "html", "github"};
+  return names;
+}
 
 Options read_options(int argc, char** argv, int& exit_code) {
   Options options;
@@ -155,6 +267,7 @@ Options read_options(int argc, char** argv, int& exit_code) {
   app.set_version_flag("--version", std::string("wheelvet ") + program_version());
   app.require_subcommand(1);
   add_check(app, options);
+  add_compat(app, options);
   add_inspect(app, options);
   add_stub(app, options);
   add_probe(app, options);

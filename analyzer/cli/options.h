@@ -2,11 +2,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema };
+enum class Command { none, check, compat, inspect, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
@@ -15,17 +16,25 @@ struct Options {
   std::vector<std::string> imports;
   std::string environment, sysroot;
   std::string python;
-  std::string format = "text";  ///< text or json
-  std::string output;           ///< file, empty for standard output
+  std::string format = "text";  ///< of the output; check and matrix know more than text and json
+  /// Further formats with the file each goes to: ("sarif", "out.sarif").
+  std::vector<std::pair<std::string, std::string>> format_files;
+  std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
+  std::string driver;
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
   unsigned jobs = 0;
 };
+
+/// The formats that a report has, in the order of the documentation.
+const std::vector<std::string>& report_formats();
 
 /// Parses the command line. When it asks for help or the version, or makes no sense, the text is
 /// printed and `exit_code` is set to 0 or 2; otherwise `exit_code` is -1.

@@ -25,26 +25,30 @@ void write_all(std::FILE* file, const std::string& name, const std::string& text
 
 }  // namespace
 
-void write_output(const Options& options, const std::string& text) {
-  if (options.output.empty()) {
-    write_all(stdout, "standard output", text);
-    return;
-  }
-  std::FILE* file = std::fopen(options.output.c_str(), "wb");
+void write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
   if (!file) {
-    throw Unreadable(Problem{options.output,
+    throw Unreadable(Problem{path,
                              {},
                              {},
                              std::nullopt,
                              "could not be opened: " + std::generic_category().message(errno)});
   }
   try {
-    write_all(file, options.output, text);
+    write_all(file, path, text);
   } catch (...) {
     std::fclose(file);
     throw;
   }
   std::fclose(file);
+}
+
+void write_output(const Options& options, const std::string& text) {
+  if (options.output.empty()) {
+    write_all(stdout, "standard output", text);
+  } else {
+    write_file(options.output, text);
+  }
 }
 
 bool use_color(const Options& options) {

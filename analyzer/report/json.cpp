@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/inspection.h"
+#include "report/json_document.h"
 #include "report/printable.h"
 #include "report/render.h"
 #include "report/version.h"
@@ -61,6 +62,8 @@ Json of(const Finding& finding) {
   out["evidence"] = texts(finding.evidence);
   out["cause"] = text(finding.cause);
   out["fix"] = {{"text", text(finding.fix)}, {"verified", finding.fix_verified}};
+  out["suppressed"] = text(finding.suppressed);
+  out["known"] = finding.known;
   return out;
 }
 
@@ -105,6 +108,32 @@ Json of(const ReportInput& input) {
   return out;
 }
 
+Json of(const LibraryCoverage& library) {
+  Json out;
+  out["path"] = text(library.path);
+  out["architectures"] = texts(library.architectures);
+  out["containers"] = {{"judged", library.containers}, {"own", library.own},
+                       {"family", library.family},     {"older", library.older},
+                       {"compiled", library.compiled}, {"elsewhere", library.elsewhere},
+                       {"unserved", library.unserved}, {"unjudged", library.unjudged}};
+  out["gap_architectures"] = texts(library.gap_architectures);
+  out["kernels_without"] = library.kernels_without;
+  out["examples"] = texts(library.examples);
+  out["ptx_version"] = text(library.ptx_version);
+  out["not_used"] = text(library.not_used);
+  return out;
+}
+
+Json of(const GpuCoverage& gpu) {
+  Json out;
+  out["gpu"] = gpu.gpu;
+  out["products"] = texts(gpu.products);
+  out["driver"] = {{"lowest", text(gpu.driver)}, {"because", text(gpu.driver_because)}};
+  out["libraries"] = Json::array();
+  for (const LibraryCoverage& library : gpu.libraries) out["libraries"].push_back(of(library));
+  return out;
+}
+
 Json of(const ReportPlan& plan) {
   Json out;
   out["root"] = text(plan.root);
@@ -133,10 +162,60 @@ Json optional_text(bool present, const std::string& value) {
   return present ? text(value) : Json(nullptr);
 }
 
+Json of(const DeviceImage& image) {
+  Json out = {{"kind", to_string(image.kind)},
+              {"arch", arch_name(image)},
+              {"offset", image.offset},
+              {"size", image.size},
+              {"packing", to_string(image.packing)},
+              {"unpacked", image.unpacked},
+              {"relocatable", image.relocatable},
+              {"debug", image.debug}};
+  if (image.kind == ImageKind::ptx) {
+    out["isa"] = std::to_string(image.isa_major) + "." + std::to_string(image.isa_minor);
+  }
+  return out;
+}
+
+Json of(const DeviceCode& code, bool kernels) {
+  Json out = Json::array();
+  for (const DeviceContainer& container : code.containers) {
+    Json shown = {{"carrier", to_string(container.carrier)},
+                  {"offset", container.offset},
+                  {"size", container.size},
+                  {"images", Json::array()}};
+    for (const DeviceImage& image : code.images_of(container)) shown["images"].push_back(of(image));
+    if (kernels) {
+      shown["kernels_read"] = container.kernels_read;
+      shown["kernels"] = Json::array();
+      for (std::uint32_t kernel : code.kernels_of(container)) {
+        shown["kernels"].push_back(text(code.names[kernel]));
+      }
+    }
+    out.push_back(std::move(shown));
+  }
+  return out;
+}
+
+Json of(const InspectedArch& row) {
+  return {{"arch", row.arch},     {"kind", row.kind},     {"isa", row.isa},
+          {"driver", row.driver}, {"images", row.images}, {"relocatable", row.relocatable},
+          {"packed", row.packed}, {"bytes", row.bytes}};
+}
+
+Json device_of(const InspectedFile& file) {
+  Json rows = Json::array();
+  for (const InspectedArch& row : file.architectures) rows.push_back(of(row));
+  return {{"read", file.device.read},
+          {"architectures", std::move(rows)},
+          {"containers", of(file.device, file.with_kernels)}};
+}
+
 Json of(const InspectedFile& file) {
   Json out;
   out["path"] = text(file.path);
   out["kind"] = file.kind;
+  if (file.with_device) out["device"] = device_of(file);
   if (file.machine.empty()) return out;
   out["machine"] = file.machine;
   out["size"] = file.size;
@@ -190,6 +269,75 @@ Json all(const List& list) {
   return out;
 }
 
+// Deeper than any document of ours; the parser and what walks its result use the stack per level.
+constexpr int most_levels = 64;
+
+void limit_levels(std::string_view json) {
+  int level = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{') && ++level > most_levels) {
+      throw Unreadable("JSON", i, "nested too deeply");
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --level;
+    }
+  }
+}
+
+Document document_of(const Json& json) {
+  Document out;
+  if (json.is_boolean()) {
+    out = json.get<bool>();
+  } else if (json.is_number_integer()) {
+    out.kind = Document::Kind::integer;
+    out.integer = json.get<std::int64_t>();
+  } else if (json.is_number()) {
+    out.kind = Document::Kind::real;
+    out.real = json.get<double>();
+  } else if (json.is_string()) {
+    out = json.get<std::string>();
+  } else if (json.is_array()) {
+    out = empty_list();
+    for (const Json& item : json) out.add(document_of(item));
+  } else if (json.is_object()) {
+    out = empty_table();
+    for (const auto& [key, value] : json.items()) out.set(key, document_of(value));
+  }
+  return out;
+}
+
+Json json_of(const Document& document) {
+  switch (document.kind) {
+    case Document::Kind::null:
+      return nullptr;
+    case Document::Kind::boolean:
+      return document.truth;
+    case Document::Kind::integer:
+      return document.integer;
+    case Document::Kind::real:
+      return document.real;
+    case Document::Kind::text:
+    case Document::Kind::date:
+      return document.text;
+    case Document::Kind::list: {
+      Json out = Json::array();
+      for (const Document& item : document.items) out.push_back(json_of(item));
+      return out;
+    }
+    case Document::Kind::table: {
+      Json out = Json::object();
+      for (const auto& [name, value] : document.members) out[name] = json_of(value);
+      return out;
+    }
+  }
+  return nullptr;
+}
+
 Json header() {
   return {{"schema_version", schema_version},
           {"tool", {{"name", "wheelvet"}, {"version", program_version()}}}};
@@ -222,8 +370,10 @@ std::string render_json(const Report& report, bool stats) {
                                 {"roots", texts(each.roots)}});
   }
   out["load_plans"] = all(report.plans);
+  out["gpus"] = all(report.gpus);
   out["problems"] = all(report.problems);
   out["scope"] = texts(report.scope);
+  out["configuration"] = text(report.configuration);
   if (stats) {
     Json seconds;
     for (const auto& [stage, value] : report.stats.seconds) seconds[stage] = value;
@@ -257,7 +407,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "probe", "tuning"};
+  return {"report", "load-plan", "inspect", "compat", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {
@@ -269,6 +419,19 @@ std::string render_json_error(const Problem& problem, int exit_code) {
   out["error"] = of(problem);
   out["exit_code"] = exit_code;
   return out.dump(2) + "\n";
+}
+
+Document read_json(std::string_view text) {
+  limit_levels(text);
+  try {
+    return document_of(Json::parse(text.begin(), text.end()));
+  } catch (const Json::parse_error& error) {
+    throw Unreadable("JSON", error.byte, "is not JSON");
+  }
+}
+
+std::string write_json(const Document& document, int indent) {
+  return json_of(document).dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace wheelvet

@@ -18,6 +18,32 @@ struct TextOptions {
 
 std::string render_text(const Report& report, const TextOptions& options);
 
+struct RenderOptions {
+  Severity threshold = Severity::error;  ///< findings below it do not count
+};
+
+/// SARIF 2.1.0: the rules of the catalogue in its order, a result per finding.
+std::string render_sarif(const Report& report, const std::vector<CatalogEntry>& catalog,
+                         const RenderOptions& options);
+
+/// JUnit XML: a suite per target, a case per root and per finding.
+std::string render_junit(const Report& report, const RenderOptions& options);
+
+/// The suites of one report, and the document around the suites of any number of reports. `prefix`
+/// goes before the name of each suite.
+std::string junit_suites(const Report& report, const std::string& prefix, Severity threshold);
+std::string junit_document(const std::string& suites);
+
+/// GitHub's Markdown.
+std::string render_markdown(const Report& report, const RenderOptions& options);
+
+/// One HTML file that refers to nothing outside itself, and what goes into its body.
+std::string render_html(const Report& report);
+std::string html_report(const Report& report);
+
+/// GitHub workflow commands.
+std::string render_github(const Report& report, const RenderOptions& options);
+
 /// Pretty-printed JSON of the report schema; no time stamps, no absolute paths.
 std::string render_json(const Report& report, bool stats);
 
@@ -27,8 +53,8 @@ std::string render_json_error(const Problem& problem, int exit_code);
 /// The catalogue as JSON.
 std::string render_json_rules(const std::vector<CatalogEntry>& catalog);
 
-/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "probe", "tuning". Empty for
-/// an unknown name.
+/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "compat", "probe",
+/// "tuning". Empty for an unknown name.
 std::string json_schema(const std::string& name);
 std::vector<std::string> json_schema_names();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/finding_rows.h"
 #include "report/printable.h"
 #include "report/render.h"
 #include "report/style.h"
@@ -19,8 +20,11 @@ struct Writer {
   std::string out;
   std::map<std::string, std::string> names;  // installed path -> short name
 
+  // A log reader of a CI service takes a line that begins with "::" or "##[", after blanks, for a
+  // command: a name from a file must not be one.
   void line(std::string_view label, std::string_view text) {
-    out += fmt::format("    {:<10}{}\n", label, text);
+    bool command = label.empty() && (text.starts_with("::") || text.starts_with("##["));
+    out += fmt::format("    {:<10}{}{}\n", label, command ? "\\" : "", text);
   }
 
   std::string name_of(const std::string& path) const {
@@ -75,8 +79,9 @@ struct Writer {
     std::string shown = finding.severity == Severity::error     ? style.red(severity)
                         : finding.severity == Severity::warning ? style.yellow(severity)
                                                                 : style.dim(severity);
+    std::string remark = remark_of(finding);
     out += fmt::format("\n  {} {}  {}{}\n", style.bold(finding.id), shown, printable(finding.title),
-                       finding.alternative ? " (an alternative; another one loads)" : "");
+                       remark.empty() ? "" : fmt::format(" ({})", printable(remark)));
     const std::vector<std::string>& where =
         finding.objects.empty() ? finding.roots : finding.objects;
     if (!where.empty()) line("in", list(where, most_objects));
@@ -106,11 +111,15 @@ struct Writer {
   }
 
   void findings() {
-    std::size_t notes = 0;
+    std::size_t notes = 0, suppressed = 0, known = 0;
     for (const Finding& each : report.findings) {
       bool hidden = each.severity == Severity::note && options.verbosity < 1 &&
                     report.verdict != Status::undecided;
-      if (hidden) {
+      if (options.verbosity < 1 && !each.suppressed.empty()) {
+        ++suppressed;
+      } else if (options.verbosity < 1 && each.known) {
+        ++known;
+      } else if (hidden) {
         ++notes;
       } else {
         finding(each);
@@ -118,6 +127,8 @@ struct Writer {
     }
     if (notes)
       out += fmt::format("\n  {} more note{} (-v shows them)\n", notes, notes == 1 ? "" : "s");
+    if (suppressed) out += fmt::format("\n  {} suppressed (-v shows them)\n", suppressed);
+    if (known) out += fmt::format("\n  {} in the baseline (-v shows them)\n", known);
   }
 
   void undecided() {
@@ -150,6 +161,50 @@ struct Writer {
     if (!plain.empty()) {
       out += fmt::format("  {:<10}{} (every plain distribution)\n", first ? "assumed" : "",
                          fmt::join(plain, ", "));
+    }
+  }
+
+  void gpu_library(const LibraryCoverage& library) {
+    if (!library.not_used.empty()) {
+      line("", fmt::format("{}: not used, {}", name_of(library.path), printable(library.not_used)));
+      return;
+    }
+    std::vector<std::string> parts;
+    auto part = [&](std::size_t count, std::string_view what) {
+      if (count) parts.push_back(fmt::format("{} {}", count, what));
+    };
+    part(library.own, "of its own code");
+    part(library.family, "of family code");
+    part(library.older, "of code for an older minor");
+    part(library.compiled, "to be compiled from PTX");
+    part(library.elsewhere, "of which other containers have the kernels");
+    part(library.unserved, "without code");
+    part(library.unjudged, "to be linked first, not judged");
+    line("", fmt::format("{}: {} container{}: {}", name_of(library.path), library.containers,
+                         library.containers == 1 ? "" : "s", fmt::join(parts, ", ")));
+  }
+
+  void gpus() {
+    for (const GpuCoverage& gpu : report.gpus) {
+      std::size_t judged = 0, whole = 0, partly = 0;
+      for (const LibraryCoverage& library : gpu.libraries) {
+        if (library.containers == 0 || !library.not_used.empty()) continue;
+        ++judged;
+        std::size_t without = library.unserved + library.elsewhere;
+        if (library.unserved == 0) ++whole;
+        if (library.unserved != 0 && without != library.containers) ++partly;
+      }
+      std::string text =
+          judged == 0
+              ? std::string("no device code")
+              : fmt::format("{} of {} libraries have code for all their kernels", whole, judged);
+      if (partly) text += fmt::format(", {} for some", partly);
+      if (!gpu.driver.empty()) {
+        text += fmt::format("; driver {} or newer ({})", gpu.driver, printable(gpu.driver_because));
+      }
+      out += fmt::format("  {:<10}{}\n", gpu.gpu, text);
+      if (options.verbosity < 1) continue;
+      for (const LibraryCoverage& library : gpu.libraries) gpu_library(library);
     }
   }
 
@@ -195,8 +250,12 @@ std::string render_text(const Report& report, const TextOptions& options) {
   writer.undecided();
   writer.out += '\n';
   if (options.verbosity > 0) writer.roots();
+  writer.gpus();
   writer.assumptions();
   writer.out += fmt::format("  {:<10}{}\n", "scope", fmt::join(report.scope, "; "));
+  if (!report.configuration.empty()) {
+    writer.out += fmt::format("  {:<10}{}\n", "config", printable(report.configuration));
+  }
   std::size_t problems = 0;
   for (const Problem& problem : report.problems) {
     if (options.verbosity < 1 && problems++ == most_problems) {

@@ -41,6 +41,8 @@ struct Finding {
   bool fix_verified = false;  ///< the same simulation was run with the fix in place
   bool alternative = false;   ///< concerns only alternatives of which another one loads
   bool unopened = false;      ///< concerns only libraries that nothing is known to open
+  std::string suppressed;     ///< the reason of the suppression that covers it; empty: it counts
+  bool known = false;         ///< the baseline has it already
 };
 
 }  // namespace wheelvet
