@@ -3,6 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "facts/metadata.h"
+#include "machine/probe_facts.h"
 #include "report/finding_rows.h"
 #include "report/render.h"
 #include "run.h"
@@ -26,7 +28,8 @@ int exit_code(const Report& report, const Options& options) {
       std::any_of(report.assumptions.begin(), report.assumptions.end(),
                   [](const Assumption& each) { return each.kind != "interpreter"; }) ||
       std::any_of(report.inputs.begin(), report.inputs.end(),
-                  [](const ReportInput& each) { return each.kind == "stub"; });
+                  [](const ReportInput& each) { return each.kind == "stub"; }) ||
+      !options.probe.empty();
   if (!report.complete || (options.strict && rests_on_trust)) return 3;
   return 0;
 }
@@ -61,6 +64,16 @@ std::string environment_of(const Options& options) {
       "environment");
 }
 
+// Findings for GPUs and a driver that a probe saw, perhaps on another machine.
+void ask_as_probed(const Options& options, Request& request) {
+  if (!options.gpus.empty() || !options.driver.empty()) {
+    throw WrongUsage("--probe stands for --gpu and --driver: give one or the other");
+  }
+  ProbeFacts facts = read_probe(options.probe);
+  request.gpus = facts.gpus;
+  request.driver = facts.driver;
+}
+
 }  // namespace
 
 int run_check(const Options& options) {
@@ -80,6 +93,7 @@ int run_check(const Options& options) {
   if (!options.driver.empty() && options.gpus.empty()) {
     throw WrongUsage("--driver needs --gpu: it is what the driver compiles for that is judged");
   }
+  if (!options.probe.empty()) ask_as_probed(options, request);
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =
@@ -88,6 +102,11 @@ int run_check(const Options& options) {
   request.progress = progress.callback();
   Report report = check(request);
   progress.end();
+  if (!options.probe.empty()) {
+    report.scope.push_back(
+        "GPUs and driver as a result of the probe has them, which is not signed: " +
+        std::string(base_name(options.probe)));
+  }
   for (const auto& [format, path] : options.format_files) {
     write_file(path, rendered(report, format, options, false));
   }

@@ -122,6 +122,11 @@ void add_check(CLI::App& app, Options& options) {
       ->allow_extra_args(false)
       ->take_all();
   check
+      ->add_option("--probe", options.probe,
+                   "result of `wheelvet probe --format json`: its GPUs and driver stand for --gpu\n"
+                   "and --driver")
+      ->type_name("FILE");
+  check
       ->add_option("--driver", options.driver,
                    "the NVIDIA driver that there is, such as 580.65.06 (with --gpu)")
       ->type_name("VERSION");

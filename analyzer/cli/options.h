@@ -24,6 +24,7 @@ struct Options {
   std::string fail_on = "error";
   std::vector<std::string> gpus;
   std::string driver;
+  std::string probe;  ///< result of the probe, which stands for --gpu and --driver
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
   bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it

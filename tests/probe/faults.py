@@ -400,6 +400,157 @@ def test_children_that_are_not_the_probes_are_left_alone():
         os.kill(stranger, signal.SIGTERM)
 
 
+class JobRun(Run):
+    """A run over a job as `wheelvet probe` makes it, `code` and `loads` being its lists."""
+
+    def __init__(self, code=(), loads=(), notes=(), **settings):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"notes": list(notes), "code": list(code), "loads": list(loads)}, file)
+            file.flush()
+            steps = ["device-code"] * bool(code) + ["load"] * bool(loads)
+            super().__init__("--steps", ",".join(steps), "--job", file.name, **settings)
+
+    def entry(self, number=0):
+        return [step for step in self.report["steps"] if step["name"] in ("device-code", "load")][number]
+
+    def disagreements(self, number=0):
+        return [check for check in self.entry(number)["checks"] if not check["agrees"]]
+
+
+def library_of(folder, *containers, optional=False):
+    """A file of fake containers, each given by its text, its prediction for sm_90 and its kernels."""
+    path = pathlib.Path(folder) / "library.so"
+    data, entries = b"\x7fELF", []
+    for text, predicted, kernels in containers:
+        entries.append({"offset": len(data), "size": len(text), "predicted": {"9.0": predicted}, "kernels": kernels})
+        data += text.encode()
+    path.write_bytes(data)
+    return {"library": "pkg/library.so", "file": str(path), "optional": optional, "containers": entries}
+
+
+def test_device_code_is_loaded_and_its_kernels_are_found():
+    with tempfile.TemporaryDirectory() as folder:
+        run = JobRun([library_of(
+            folder, ("FAKE CONTAINER cubins=75,90 kernels=one,two;", "sm_90", ["one", "two"]),
+            ("FAKE CONTAINER cubins=75 ptx=80 isa=84 kernels=three;", "compute_80", ["three"]),
+            ("FAKE CONTAINER cubins=100 kernels=four;", "none", ["four"]))], FAKE_CUDA_DEVICES="2", notes=["a note"])
+    assert run.code == 0 and run.entry()["outcome"] == "pass", run.entry()
+    assert run.entry()["subject"] == "pkg/library.so" and "a note" in run.report["notes"]
+    seen = {check["subject"]: check["observed"] for check in run.entry()["checks"]}
+    assert seen["GPU 1 (sm_90) containers"] == "2 load, 1 have nothing for it", seen
+    assert seen["GPU 1 (sm_90) kernels"] == "3 found by name", seen
+
+
+def test_a_library_without_code_for_this_gpu_fails_as_foretold():
+    with tempfile.TemporaryDirectory() as folder:
+        text = "FAKE CONTAINER cubins=80,100 ptx=100 isa=90 kernels=a;"
+        run = JobRun([library_of(folder, (text, "none", ["a"]))])
+        spare = JobRun([library_of(folder, (text, "none", ["a"]), optional=True)])
+    assert run.code == 1 and "no code for GPU 0 (sm_90)" in run.entry()["reason"], run.entry()
+    assert not run.disagreements(), run.entry()
+    assert spare.code == 0, "one of several builds need not serve this GPU"
+
+
+def test_device_code_that_is_not_as_predicted_is_told():
+    wrong = {
+        ("FAKE CONTAINER cubins=100 kernels=a;", "sm_90", "209 CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        ("FAKE CONTAINER ptx=80 isa=91 kernels=a;", "compute_80", "222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+        ("FAKE CONTAINER cubins=90 kernels=b;", "sm_90", "500 CUDA_ERROR_NOT_FOUND"),
+        ("FAKE CONTAINER ptx=80 isa=90 kernels=a;", "sm_89", "sm_90 of compute_80"),
+        ("FAKE CONTAINER cubins=90 kernels=a;", "none", "sm_90 of compute_90"),
+    }
+    for text, predicted, observed in wrong:
+        with tempfile.TemporaryDirectory() as folder:
+            good = ("FAKE CONTAINER cubins=90 kernels=a;", "sm_90", ["a"])
+            run = JobRun([library_of(folder, good, (text, predicted, ["a"]))])
+        assert run.code == 1 and run.entry()["outcome"] == "fail", (text, run.entry())
+        assert observed in [check["observed"] for check in run.disagreements()], (text, run.entry())
+
+
+def test_device_code_that_ends_the_process_names_the_container():
+    with tempfile.TemporaryDirectory() as folder:
+        run = JobRun([library_of(folder, ("FAKE CONTAINER cubins=90;", "sm_90", []))],
+                     FAKE_FAULT="cuModuleLoadDataEx:segv")
+        cut = library_of(folder, ("FAKE CONTAINER cubins=90;", "sm_90", []))
+        cut["containers"][0]["size"] = 1 << 40
+        long = JobRun([cut])
+        cut["containers"][0]["size"] = 1 << 20
+        short = JobRun([cut])
+    assert "SIGSEGV" in run.entry()["reason"] and "container at 0x4" in run.entry()["reason"], run.entry()
+    assert long.code == 1 and "bytes" in long.entry()["reason"]
+    assert short.code == 1 and "ends before" in short.entry()["reason"]
+
+
+def load_of(*opens, predicted="loads", objects=None):
+    paths = [str(path) for path in opens]
+    return {"root": "pkg/module.so", "predicted": predicted, "python": sys.executable,
+            "opens": [{"path": path, "global": False, "optional": False} for path in paths],
+            "objects": paths if objects is None else objects}
+
+
+MODULE = FAKES / "module/module.so"
+CURAND = SITE / "curand/lib/libcurand.so.10"
+
+
+def test_a_root_is_opened_by_python_and_its_maps_are_compared():
+    run = JobRun(loads=[load_of(CURAND, MODULE)])
+    assert run.code == 0 and run.entry()["outcome"] == "pass", run.entry()
+    assert run.entry()["subject"] == "pkg/module.so"
+    other = JobRun(loads=[load_of(MODULE, objects=["/elsewhere/module.so"])])
+    assert other.code == 1 and other.disagreements()[0]["observed"] == str(MODULE.resolve()), other.entry()
+
+
+def test_a_root_that_does_not_open_fails_in_the_loaders_words():
+    run = JobRun(loads=[load_of(SOURCE / "README.md"), load_of(SOURCE / "README.md", predicted="fails: it is text")])
+    assert run.code == 1 and "invalid ELF header" in run.entry(0)["reason"], run.entry(0)
+    assert run.disagreements(0) and not run.disagreements(1), run.report["steps"]
+    assert "as predicted" in run.entry(1)["reason"]
+
+
+def test_a_module_that_ends_its_process_is_named():
+    for fault, words in (("open:abort", "SIGABRT"), ("open:exit7", "exit code 7"), ("open:kill", "SIGKILL")):
+        run = JobRun(loads=[load_of(CURAND, MODULE)], FAKE_FAULT=fault)
+        assert run.code == 1 and words in run.entry()["reason"], (fault, run.entry())
+        assert str(MODULE) in run.entry()["reason"]
+    hang = JobRun(loads=[load_of(MODULE)], FAKE_FAULT="open:hang", limit=LIMIT)
+    assert hang.entry()["processes"][0]["ended"] == "timeout" and str(MODULE) in hang.entry()["reason"]
+
+
+def test_a_step_over_nothing_did_not_run():
+    run = Run("--steps", "load")
+    assert run.code == 3 and run.step("load")["outcome"] == "not_run", run.report
+
+
+def test_a_job_that_is_none_is_an_internal_error():
+    done = subprocess.run(command("--job", SOURCE / "README.md"), capture_output=True, text=True)
+    assert done.returncode == 4 and done.stdout == "", done
+
+
+def test_a_sweep_finds_the_block_that_helps():
+    # The environment's protocol costs 8 ms a call; only blocks without it are faster.
+    run = Run("--steps", "nccl-ranks", "--sweep", "--grid", "NCCL_PROTO=Simple", "--grid", "NCCL_NTHREADS=256",
+              "--rounds", "2", "--sizes", "16k", limit=60, FAKE_CUDA_DEVICES="2", FAKE_NCCL_SLOW="NCCL_PROTO",
+              NCCL_PROTO="LL")
+    swept = run.report["sweep"]
+    assert run.code == 0 and swept["tried"] == 4 and swept["failed"] == 0, run.report
+    finals = [each["setting"] for each in swept["finals"]]
+    assert any("without NCCL_PROTO" in final for final in finals), finals
+    assert "export NCCL_PROTO=Simple" not in swept["best"], swept
+
+
+def test_a_block_that_fails_is_left_out_of_the_sweep():
+    run = Run("--steps", "nccl-ranks", "--sweep", "--grid", "NCCL_ALGO=Rng", "--rounds", "2", "--sizes", "16k",
+              FAKE_CUDA_DEVICES="2", FAKE_NCCL_STRICT="1")
+    swept = run.report["sweep"]
+    assert run.code == 0 and swept["tried"] == swept["failed"] == 1 and swept["best"] == [], run.report
+
+
+def test_a_grid_that_is_none_is_wrong_usage():
+    for grid in ("NCCL_ALGO", "LD_PRELOAD=x", "NCCL_ALGO=", "NCCL_ALGO=a;b", "NCCL_X=" + ",".join("123456789") * 8):
+        done = subprocess.run([PROBE, "--sweep", "--grid", grid], capture_output=True, text=True)
+        assert done.returncode == 2, (grid, done)
+
+
 class Launched:
     """Ranks as a launcher starts them, here on one host; `report` is rank 0's, `codes` are by rank started."""
 

@@ -164,6 +164,8 @@ StepReport step_of(const char* name, std::vector<RankPart>& parts, ChildRun Rank
   step.name = name;
   for (RankPart& part : parts) {
     ChildRun& one = part.*run;
+    // Whoever never came is told by the step that waited for it.
+    if (one.ended == Ended::absent && run == &RankPart::driver) continue;
     one.rank = part.rank;
     one.host = part.host;
     step.seconds = std::max(step.seconds, one.seconds);
@@ -192,6 +194,7 @@ World world_of(const Place& place, const std::vector<RankPart>& parts) {
   world.launcher = place.launcher;
   world.ranks = place.ranks;
   for (const RankPart& part : parts) {
+    if (part.host.empty()) continue;  // it never came
     auto known = std::find_if(world.hosts.begin(), world.hosts.end(),
                               [&](const HostFacts& host) { return host.name == part.host; });
     if (known == world.hosts.end())
@@ -245,8 +248,10 @@ Across lead(const Request& request, const Place& place, const PrivateFolder& fol
   std::vector<RankPart> parts = all_parts(others, part, notes);
   report.steps.push_back(step_of("driver", parts, &RankPart::driver, request.limit));
   StepReport nccl = step_of("nccl-hosts", parts, &RankPart::nccl, request.limit);
-  nccl.answer.nccl.emplace();
-  for (const RankPart& each : parts) merge_log(*nccl.answer.nccl, each.log);
+  if (why.empty()) nccl.answer.nccl.emplace();
+  for (const RankPart& each : parts) {
+    if (why.empty()) merge_log(*nccl.answer.nccl, each.log);
+  }
   if (!why.empty()) {
     nccl.reason = why;
     // A rank that never came is a failure of this step; a driver that is not there is no run of it.

@@ -157,6 +157,10 @@ Json to_object(const TunedCell& c) {
 Json to_object(const TunedSetting& s);
 Json to_object(const ChildRun& r);
 Json to_object(const HostFacts& h);
+void from_object(const Json& json, CodeContainer& c);
+void from_object(const Json& json, CodeLibrary& l);
+void from_object(const Json& json, PlannedOpen& o);
+void from_object(const Json& json, PlannedLoad& l);
 
 template <typename T>
 Json to_array(const std::vector<T>& values) {
@@ -223,6 +227,7 @@ Json to_object(const ChildRun& r) {
 Json to_object(const StepReport& step) {
   const Answer& a = step.answer;
   return {{"name", step.name},
+          {"subject", step.subject},
           {"outcome", word(step.outcome)},
           {"reason", step.reason},
           {"seconds", step.seconds},
@@ -283,6 +288,39 @@ Json to_object(const HostFacts& h) {
 
 Json to_object(const World& w) {
   return {{"launcher", w.launcher}, {"ranks", w.ranks}, {"hosts", to_array(w.hosts)}};
+}
+
+Json to_object(const Sweep& s) {
+  return {{"rounds", s.rounds},           {"tried", s.tried}, {"failed", s.failed},
+          {"finals", to_array(s.finals)}, {"best", s.best},   {"gain", s.gain}};
+}
+
+void from_object(const Json& json, CodeContainer& c) {
+  take(json, "offset", c.offset);
+  take(json, "size", c.size);
+  take(json, "predicted", c.predicted);
+  take(json, "kernels", c.kernels);
+}
+
+void from_object(const Json& json, CodeLibrary& l) {
+  take(json, "library", l.library);
+  take(json, "file", l.file);
+  take(json, "optional", l.optional);
+  take_array(json, "containers", l.containers);
+}
+
+void from_object(const Json& json, PlannedOpen& o) {
+  take(json, "path", o.path);
+  take(json, "global", o.global);
+  take(json, "optional", o.optional);
+}
+
+void from_object(const Json& json, PlannedLoad& l) {
+  take(json, "root", l.root);
+  take(json, "predicted", l.predicted);
+  take(json, "python", l.python);
+  take_array(json, "opens", l.opens);
+  take(json, "objects", l.objects);
 }
 
 /// What the steps found out together.
@@ -351,6 +389,19 @@ RankPart parse_rank_part(const std::string& text) {
   return part;
 }
 
+Job parse_job(const std::string& text) {
+  Job job;
+  try {
+    Json json = Json::parse(text);
+    take(json, "notes", job.notes);
+    take_array(json, "code", job.code);
+    take_array(json, "loads", job.loads);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+  return job;
+}
+
 std::string to_json(const Report& report) {
   Json steps = Json::array();
   for (const StepReport& step : report.steps) steps.push_back(to_object(step));
@@ -374,6 +425,7 @@ std::string to_json(const Report& report) {
       {"links", facts.links},
       {"steps", steps},
       {"tuning", tuning},
+      {"sweep", report.sweep ? to_object(*report.sweep) : Json(nullptr)},
       {"world", report.world ? to_object(*report.world) : Json(nullptr)},
       {"notes", report.notes}};
   return dump(json, 1) + "\n";

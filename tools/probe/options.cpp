@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "request.h"
+#include "sweep.h"
 
 namespace wheelvet::probe {
 namespace {
 
-const std::vector<std::string> step_names{"driver", "kernel", "nvrtc",      "curand",
-                                          "cublas", "nccl",   "nccl-ranks", "nccl-abort"};
+const std::vector<std::string> step_names{"driver",      "kernel", "nvrtc",      "curand",
+                                          "cublas",      "nccl",   "nccl-ranks", "nccl-abort",
+                                          "device-code", "load"};
 
 void add_asked(CLI::App& app, Request& request) {
   app.add_option(
@@ -39,8 +41,17 @@ void add_asked(CLI::App& app, Request& request) {
   CLI::Option* tune = app.add_flag(
       "--tune", request.tune,
       "measure NCCL without the environment's NCCL_* settings, with each alone and with all");
-  app.add_option("--rounds", request.rounds, "rounds of --tune (default: 3)")
-      ->needs(tune)
+  CLI::Option* sweep =
+      app.add_flag("--sweep", request.sweep,
+                   "measure NCCL over a small grid of settings and print the best block of them");
+  app.add_option("--grid", request.grid,
+                 "a setting and its values for --sweep, such as NCCL_ALGO=Ring,Tree; repeatable")
+      ->needs(sweep)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->type_name("NAME=VALUE,...");
+  app.add_option("--rounds", request.rounds, "rounds of --tune and --sweep (default: 3)")
       ->check(CLI::Range(2, 100));
   app.add_option("--keep", request.keep, "settings that --tune leaves as they are")
       ->needs(tune)
@@ -56,6 +67,7 @@ void add_asked(CLI::App& app, Request& request) {
                      "auto: whose variables are there")
           ->check(CLI::IsMember({"auto", "torchrun", "openmpi", "pmi", "slurm"}))
           ->excludes(tune)
+          ->excludes(sweep)
           ->type_name("NAME");
   app.add_option(
          "--rendezvous", request.rendezvous,
@@ -90,6 +102,8 @@ void add_internal(CLI::App& app, Request& request) {
   app.add_option("--rank", request.rank)->group("");
   app.add_option("--ranks", request.ranks)->group("");
   app.add_option("--local-rank", request.local_rank)->group("");
+  app.add_option("--job", request.job)->group("");
+  app.add_option("--item", request.item)->group("");
 }
 
 /// At least one element for each of 4096 ranks, and no more than fits a GPU of today.
@@ -132,6 +146,9 @@ Request read_request(int argc, char** argv, int& exit_code) {
                         request.sizes.end());
     if (request.sizes.empty()) request.sizes = {16u << 10, 1u << 20, 16u << 20, 256u << 20};
     std::string wrong = wrong_size(request);
+    if (request.sweep && wrong.empty()) {
+      grid_of(request.grid.empty() ? default_axes() : request.grid, wrong);
+    }
     if (!wrong.empty()) throw CLI::ValidationError(wrong);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
@@ -158,6 +175,8 @@ std::vector<std::string> step_arguments(const Request& request, const std::strin
   add("--rank", std::to_string(request.rank));
   add("--ranks", std::to_string(request.ranks));
   add("--local-rank", std::to_string(request.local_rank));
+  add("--job", request.job);
+  add("--item", std::to_string(request.item));
   return out;
 }
 

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
+#include "job.h"
 #include "step_run.h"
+#include "sweep.h"
 #include "tuning.h"
 
 namespace wheelvet::probe {
@@ -68,32 +71,80 @@ int processes_of(const PlannedStep& planned, int gpus) {
   return std::string(planned.name) == "nccl-ranks" ? gpus : 1;
 }
 
-/// A step of its own in the report: it passes when NCCL runs without the settings that are varied.
-void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
-  PlannedStep planned{"nccl-tune", &Targets::nccl, "libnccl"};
+/// A step that measures NCCL again and again, if there is one to measure.
+StepReport measure_nccl(const Request& request, const char* name, const Report& report,
+                        const std::string& why_not,
+                        const std::function<std::string(const MeasuredRun&)>& measure,
+                        const PrivateFolder& folder, int gpus) {
   Request everything = request;
   everything.steps.clear();
-  StepReport step = unstarted(everything, planned, &report.steps.front());
-  std::vector<std::string> settings = varied_settings(request);
-  if (step.reason.empty() && settings.empty()) {
+  StepReport step = unstarted(everything, {name, &Targets::nccl, "libnccl"}, &report.steps.front());
+  if (step.reason.empty() && !why_not.empty()) {
     step.outcome = Outcome::not_run;
-    step.reason = "no NCCL_* setting in the environment to vary";
+    step.reason = why_not;
   }
-  if (step.reason.empty()) {
-    auto start = std::chrono::steady_clock::now();
-    report.tuning = tune(settings, request.rounds, [&](const std::vector<std::string>& changes) {
-      show_progress(request, nullptr, planned.name);
-      StepReport once =
-          carry_out(request, folder, {.step = "nccl-ranks", .processes = gpus, .changes = changes});
-      show_progress(request, &once, nullptr);
-      return once;
-    });
-    step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    step.reason = report.tuning->failure;
-    step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
-    if (interrupted_by) step.outcome = Outcome::interrupted;
+  if (!step.reason.empty()) return step;
+  auto start = std::chrono::steady_clock::now();
+  step.reason = measure([&](const std::vector<std::string>& changes) {
+    show_progress(request, nullptr, name);
+    StepReport once =
+        carry_out(request, folder, {.step = "nccl-ranks", .processes = gpus, .changes = changes});
+    show_progress(request, &once, nullptr);
+    return once;
+  });
+  step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
+  if (interrupted_by) step.outcome = Outcome::interrupted;
+  return step;
+}
+
+/// It passes when NCCL runs without the settings that are varied.
+void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
+  std::vector<std::string> settings = varied_settings(request);
+  auto measure = [&](const MeasuredRun& run) {
+    report.tuning = tune(settings, request.rounds, run);
+    return report.tuning->failure;
+  };
+  std::string why_not = settings.empty() ? "no NCCL_* setting in the environment to vary" : "";
+  report.steps.push_back(
+      measure_nccl(request, "nccl-tune", report, why_not, measure, folder, gpus));
+}
+
+/// It passes when NCCL runs in the environment as it is, whatever blocks of the grid do.
+void sweep_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
+  std::string wrong;
+  std::vector<SettingBlock> grid =
+      grid_of(request.grid.empty() ? default_axes() : request.grid, wrong);
+  auto measure = [&](const MeasuredRun& run) {
+    report.sweep = sweep(grid, request.rounds, run);
+    return report.sweep->failure;
+  };
+  report.steps.push_back(measure_nccl(request, "nccl-sweep", report, wrong, measure, folder, gpus));
+}
+
+/// One step for each entry of the job.
+template <typename Entry>
+void run_entries(const Request& request, const PrivateFolder& folder, const char* name,
+                 const std::vector<Entry>& entries, std::string Entry::*subject, Report& report) {
+  if (entries.empty() && !request.steps.empty() && asked(request, name)) {
+    StepReport& nothing = report.steps.emplace_back();
+    nothing.name = name;
+    nothing.outcome = Outcome::not_run;
+    nothing.reason =
+        "`wheelvet probe` named nothing for it: --package NAME, or for device code a wheel";
   }
-  report.steps.push_back(std::move(step));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    StepReport step = unstarted(request, {name, nullptr, ""}, &report.steps.front());
+    if (step.reason.empty()) {
+      Request one = request;
+      one.item = static_cast<int>(i);
+      show_progress(request, nullptr, name);
+      step = carry_out(one, folder, {.step = name});
+      show_progress(request, &step, nullptr);
+    }
+    step.subject = entries[i].*subject;
+    report.steps.push_back(std::move(step));
+  }
 }
 
 void describe_host(Report& report) {
@@ -116,6 +167,8 @@ void describe(const Request& request, Report& report) {
 
 Report run_probe(Request request) {
   Report report;
+  Job job = request.job.empty() ? Job{} : read_job(request.job);
+  report.notes = job.notes;
   find_targets(request, report.notes);
   adopt_orphans();
   PrivateFolder folder;
@@ -135,7 +188,10 @@ Report run_probe(Request request) {
     }
     report.steps.push_back(std::move(step));
   }
+  run_entries(request, folder, "device-code", job.code, &CodeLibrary::library, report);
+  run_entries(request, folder, "load", job.loads, &PlannedLoad::root, report);
   if (request.tune) tune_nccl(request, folder, gpus, report);
+  if (request.sweep) sweep_nccl(request, folder, gpus, report);
   describe(request, report);
   return report;
 }

@@ -75,6 +75,20 @@ std::string describe_log(const NcclLog& log) {
   return out;
 }
 
+std::string describe_sweep(const Sweep& sweep) {
+  std::string out =
+      fmt::format("      {} blocks of settings tried, {} failed; the fastest over {} rounds:\n",
+                  sweep.tried, sweep.failed, sweep.rounds);
+  out += describe_tuning({sweep.rounds, "", sweep.finals});
+  if (sweep.best.empty()) {
+    return out + "      best        the environment as it is: no block is faster beyond noise\n";
+  }
+  out += fmt::format("      best        {:+.1f} % over all collectives and sizes; to paste:\n\n",
+                     sweep.gain);
+  for (const std::string& line : sweep.best) out += line + "\n";
+  return out + "\n";
+}
+
 std::string describe_world(const World& world) {
   std::string out =
       fmt::format("  {} ranks on {} host{}, started by {}\n", world.ranks, world.hosts.size(),
@@ -127,17 +141,19 @@ std::string describe_scope(const Report& report) {
 
 std::string describe(const StepReport& step, bool verbose) {
   std::string out = fmt::format("  {:<11} {:<11}", step.name, word(step.outcome));
+  bool compared = !step.subject.empty();  // prediction and observation are what was asked for
   if (step.seconds > 0) out += fmt::format("{:>6.1f} s", step.seconds);
   if (!step.reason.empty()) out += "  " + printable(step.reason);
   while (out.back() == ' ') out.pop_back();
   out += '\n';
+  if (compared) out += fmt::format("      of          {}\n", printable(step.subject));
   for (const LoadedLibrary& library : step.answer.libraries) {
     if (!verbose) break;
     out += fmt::format("      loaded      {} {}\n", printable(library.path),
                        printable(library.version));
   }
   for (const Check& check : step.answer.checks) {
-    if (check.agrees && !verbose) continue;
+    if (check.agrees && !verbose && !compared) continue;
     out += fmt::format("      {:<9} {}: predicted {}; observed {}\n",
                        check.agrees ? "agrees" : "DISAGREES", printable(check.subject),
                        printable(check.predicted), printable(check.observed));
@@ -241,6 +257,7 @@ void make_anonymous(Report& report) {
   report.environment = last_part(report.environment);
   report.notes.clear();
   for (StepReport& step : report.steps) {
+    step.subject = scrubbed(step.subject);
     for (LoadedLibrary& library : step.answer.libraries) library.path = last_part(library.path);
     for (DeviceFacts& device : step.answer.devices) device.uuid = device.pci = "";
     for (Check& check : step.answer.checks) check.observed = scrubbed(check.observed);
@@ -267,6 +284,10 @@ void make_anonymous(Report& report) {
   if (report.world) {
     for (HostFacts& host : report.world->hosts) host.name.clear();
   }
+  if (report.sweep) {
+    report.sweep->failure.clear();
+    for (TunedSetting& tuned : report.sweep->finals) tuned.reason.clear();
+  }
   if (!report.tuning) return;
   report.tuning->failure.clear();
   for (TunedSetting& tuned : report.tuning->settings) tuned.reason.clear();
@@ -284,6 +305,7 @@ std::string to_text(const Report& report, bool quiet, bool verbose) {
   for (const StepReport& step : report.steps) {
     if (step.outcome != Outcome::not_asked) out += describe(step, verbose);
   }
+  if (report.sweep) out += describe_sweep(*report.sweep);
   if (report.world) out += describe_world(*report.world);
   if (report.tuning) out += describe_tuning(*report.tuning);
   out += describe_scope(report);

@@ -12,6 +12,7 @@ namespace wheelvet::probe {
 
 struct StepReport {
   std::string name;
+  std::string subject;  // which library, of the steps that run once for each
   Outcome outcome = Outcome::not_asked;
   std::string reason;  // of every outcome but pass
   double seconds = 0;
@@ -40,6 +41,17 @@ struct Tuning {
   int rounds = 0;
   std::string failure;  // of NCCL without any of the settings
   std::vector<TunedSetting> settings;
+};
+
+/// A grid of settings tried.
+struct Sweep {
+  int rounds = 0;
+  int tried = 0;
+  int failed = 0;
+  std::string failure;               // of NCCL in the environment as it is
+  std::vector<TunedSetting> finals;  // the fastest blocks, beside the environment as it is
+  std::vector<std::string> best;     // lines for a shell; empty: nothing helps beyond noise
+  double gain = 0;                   // percent of speed over all collectives and sizes
 };
 
 /// A host of a run over several.
@@ -77,6 +89,7 @@ struct Report {
   std::vector<std::string> notes;
   std::vector<StepReport> steps;
   std::optional<Tuning> tuning;
+  std::optional<Sweep> sweep;
   std::optional<World> world;
 };
 
