@@ -13,6 +13,7 @@
 #include "checks/coverage.h"
 #include "device/device_code.h"
 #include "facts/metadata.h"
+#include "facts/record.h"
 #include "input/archive.h"
 #include "input/open_inputs.h"
 #include "input/random_file.h"
@@ -28,30 +29,15 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t most_record = 64u << 20;
 
-// The image that the driver should take on a GPU: machine code made for just it, then the nearest,
-// then PTX.
-std::string best_image(std::span<const DeviceImage> images, std::uint16_t arch,
-                       const DeviceRules& rules) {
-  Service best = Service::unserved;
-  const DeviceImage* taken = nullptr;
-  for (const DeviceImage& image : images) {
-    Service service = service_of(image, arch, rules);
-    bool nearer = taken && service == best && image.arch > taken->arch;
-    if (service >= best && !nearer) continue;
-    best = service;
-    taken = &image;
-  }
-  return taken ? arch_name(*taken) : "none";
-}
-
 ProbeContainer container_of(const DeviceContainer& container, const DeviceCode& code,
                             const DeviceRules& rules) {
   ProbeContainer out;
   out.offset = container.offset;
   out.size = container.size;
   for (const GpuRule& gpu : rules.gpus) {
+    const DeviceImage* image = best_of(code.images_of(container), gpu.arch, rules).image;
     out.predicted[fmt::format("{}.{}", gpu.arch / 10, gpu.arch % 10)] =
-        best_image(code.images_of(container), gpu.arch, rules);
+        image ? arch_name(*image) : "none";
   }
   for (std::uint32_t name : code.kernels_of(container)) out.kernels.push_back(code.names[name]);
   return out;
@@ -105,7 +91,11 @@ std::string extract(const RandomFile& archive, const Member& member) {
     }
     return true;
   });
-  return fmt::format("/proc/self/fd/{}", file);
+  // Whoever inherits it only reads it.
+  int readable = open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDONLY);
+  close(file);
+  if (readable < 0) throw Unreadable({folder, member.name, {}, std::nullopt, std::strerror(errno)});
+  return fmt::format("/proc/self/fd/{}", readable);
 }
 
 void add_wheel(const std::string& path, const DeviceRules& rules, ProbeJob& job) {
@@ -123,8 +113,8 @@ void add_wheel(const std::string& path, const DeviceRules& rules, ProbeJob& job)
   }
 }
 
-// The libraries that a package of the environment installed, from its RECORD.
-std::vector<std::string> libraries_of(const std::string& site, const std::string& package) {
+// What a package of the environment installed that may hold device code, from its RECORD.
+std::vector<std::string> files_of(const std::string& site, const std::string& package) {
   std::string wanted = normalised_name(package);
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(site, error)) {
@@ -134,9 +124,14 @@ std::vector<std::string> libraries_of(const std::string& site, const std::string
     RandomFile file((entry.path() / "RECORD").string());
     if (file.size() > most_record) throw Unreadable("RECORD", std::nullopt, "is over 64 MiB");
     std::vector<std::uint8_t> bytes = file.read(0, file.size(), "RECORD");
-    PackageFacts facts;
-    add_record({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, facts);
-    return facts.libraries;
+    std::vector<std::string> files;
+    std::string wrong = read_record(
+        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, [&](const RecordRow& row) {
+          bool code = is_library_name(row.path) || is_device_file(row.path);
+          if (code) files.emplace_back(row.path);
+        });
+    if (!wrong.empty()) throw Unreadable("RECORD", std::nullopt, wrong);
+    return files;
   }
   throw WrongUsage(fmt::format("probe: no package {} in {}", package, site));
 }
@@ -166,7 +161,8 @@ ProbeLoad load_of(const ReportRoot& root, const ReportPlan& plan, const Environm
   load.predicted = why_not(root);
   load.python = environment.interpreter;
   for (const ReportOpen& open : plan.opens) {
-    load.opens.push_back({on_disk(environment.site, open.path), open.global, open.optional});
+    load.opens.push_back(
+        {on_disk(environment.site, open.path), open.global, open.optional, open.lazy});
   }
   for (const ReportObject& object : plan.objects) {
     std::string path = on_disk(environment.site, object.name);
@@ -212,7 +208,7 @@ void add_environment(const ProbeWish& wish, const DeviceRules& rules, ProbeJob& 
   Environment environment = find_environment("", prefix);
   add_libraries(report, environment.site, wish.package, job);
   if (wish.package.empty()) return;
-  for (const std::string& library : libraries_of(environment.site, wish.package)) {
+  for (const std::string& library : files_of(environment.site, wish.package)) {
     add_code(library, on_disk(environment.site, library), rules, job);
   }
   for (std::size_t i = 0; i < report.roots.size() && i < report.plans.size(); ++i) {

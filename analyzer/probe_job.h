@@ -34,7 +34,7 @@ struct ProbeCode {
 
 struct ProbeOpen {
   std::string path;
-  bool global = false, optional = false;
+  bool global = false, optional = false, lazy = false;
 };
 
 /// One root, to be opened by the environment's own interpreter.

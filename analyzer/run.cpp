@@ -15,11 +15,14 @@
 #include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
+#include "link/remedy.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
 #include "machine/host_gpus.h"
 #include "machine/read_machine.h"
+#include "named_input.h"
+#include "plan_install.h"
 
 namespace wheelvet {
 namespace {
@@ -38,11 +41,15 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The folders of an environment, which is the target itself when nothing else is.
-void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
+Environment find_environment_of(const Request& request, const Machine& machine) {
   std::string prefix = request.environment;
   if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  Environment environment = find_environment(machine.root, prefix, request.python);
+  return find_environment(machine.root, prefix, request.python);
+}
+
+// The folders of an environment, which is the target itself when nothing else is.
+void open_environment(const Environment& environment, const Request& request, Machine& machine,
+                      std::vector<Input>& inputs) {
   machine.interpreter = environment.interpreter;
   machine.site = environment.site;
   machine.python = environment.python;
@@ -59,26 +66,15 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
   problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
 }
 
-// A file or folder of that name, or a release from the history.
-Input open_named(const std::string& name, bool target) {
-  std::error_code error;
-  if (!std::filesystem::exists(name, error)) {
-    if (std::optional<ReleaseName> release = read_release_name(name)) {
-      return name_release(*release, target);
-    }
-  }
-  return open_input(name, target);
-}
-
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
-  std::vector<Input> inputs;
-  for (const std::string& path : name_inputs(request.targets)) {
-    inputs.push_back(open_named(path, true));
+  NamedFor wanted{request.python, request.platform, machine.glibc, request.progress != nullptr};
+  std::optional<Environment> environment;
+  if (!request.environment.empty()) {
+    environment = find_environment_of(request, machine);
+    if (wanted.python.empty()) wanted.python = environment->python;
   }
-  for (const std::string& path : name_inputs(request.providers)) {
-    inputs.push_back(open_named(path, false));
-  }
-  if (!request.environment.empty()) open_environment(request, machine, inputs);
+  std::vector<Input> inputs = open_named(request.targets, request.providers, wanted);
+  if (environment) open_environment(*environment, request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {
     bool placed = machine.given && machine.root.empty() && machine.site.empty();
@@ -87,15 +83,6 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
     machine.site = input.path;
   }
   return inputs;
-}
-
-// First folders of the packages whose imports rules/ describes.
-std::set<std::string> known_packages(const Rules& rules) {
-  std::set<std::string> folders;
-  for (const ImportRule& rule : rules.imports) {
-    folders.insert(rule.module.substr(0, rule.module.find('.')));
-  }
-  return folders;
 }
 
 bool replaces_something(const Scene& scene) {
@@ -127,28 +114,24 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
-// What the history knows of the releases among the inputs; empty when there are none.
-std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
-  bool any = std::any_of(inputs.begin(), inputs.end(),
-                         [](const Input& input) { return input.kind == InputKind::release; });
-  if (!any) return std::nullopt;
-  AskedHistory asked = ask_history(inputs, facts);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind != InputKind::release) continue;
-    ReleaseBuild release =
-        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
-    facts.inputs[i] = open_release(asked, release, inputs[i], i);
-  }
-  return asked;
-}
-
 // How the roots that miss something of torch's fare with each of its releases.
 TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               const std::vector<RootView>& roots,
                                std::optional<AskedHistory> asked) {
   TorchReleases out;
-  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  MissedNames missed;
+  std::set<const FileFacts*> files;
+  for (const RootView& view : roots) {
+    if (!staging.options.only.contains(view.path)) continue;
+    missed.push_back(missed_of_torch(scene, view));
+    for (std::size_t index : view.objects) {
+      std::size_t file = view.object(index).file;
+      if (file != none) files.insert(scene.files[file].facts);
+    }
+  }
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts, files);
   out.beside = build_beside(out.asked, scene);
-  out.trials = try_releases(staging, out.asked);
+  out.trials = try_releases(staging, out.asked, missed);
   return out;
 }
 
@@ -166,9 +149,9 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
 // What is asked of the device code; "host" stands for this machine's GPUs and its driver.
 DeviceQuestion device_question(const Request& request) {
   DeviceQuestion question;
+  question.driver = request.driver;
   if (request.gpus.empty()) return question;
   question.rules = load_device_rules();
-  question.driver = request.driver;
   for (const std::string& text : request.gpus) {
     if (text != "host") {
       question.gpus.push_back(read_gpu(text, question.rules));
@@ -192,6 +175,14 @@ DeviceQuestion device_question(const Request& request) {
 }
 
 }  // namespace
+
+std::set<std::string> known_packages(const Rules& rules) {
+  std::set<std::string> folders;
+  for (const ImportRule& rule : rules.imports) {
+    folders.insert(rule.module.substr(0, rule.module.find('.')));
+  }
+  return folders;
+}
 
 Report check(const Request& request) {
   Stats stats;
@@ -223,16 +214,26 @@ Report check(const Request& request) {
   options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
+  std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
   clock.lap("link");
   cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
   if (!question.gpus.empty()) run.device = &question;
+  run.remedies = std::move(remedies);
+  run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
+  Staging staged{inputs, facts, rules, machine, scene.python, options};
+  staged.options.only.clear();
+  InstallPlan install;
+  if (!options.alone) {
+    install = plan_install(staged, scene, history);
+    run.install = &install;
+  }
   std::optional<TorchReleases> torch;
   if (!options.only.empty()) {
     Staging staging{inputs, facts, rules, machine, scene.python, options};
-    torch = compare_releases(staging, scene, std::move(history));
+    torch = compare_releases(staging, scene, roots, std::move(history));
     run.torch = &*torch;
   }
   clock.lap("releases");

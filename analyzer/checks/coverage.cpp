@@ -77,12 +77,11 @@ bool launchable(const DeviceImage& image) {
   return (image.kind == ImageKind::cubin && !image.relocatable) || image.kind == ImageKind::ptx;
 }
 
-// Plain code of two architectures or more, or PTX that any later GPU could compile: whoever built
-// it meant it to run in many places.
+// Plain code of two majors or more: whoever built it meant it to run in many places.
 bool meant_for_many(std::span<const DeviceImage> images) {
   std::set<std::uint16_t> plain;
   for (const DeviceImage& image : images) {
-    if (launchable(image) && image.suffix == 0) plain.insert(image.arch);
+    if (launchable(image) && image.suffix == 0) plain.insert(image.arch / 10);
   }
   return plain.size() > 1;
 }
@@ -90,22 +89,6 @@ bool meant_for_many(std::span<const DeviceImage> images) {
 bool newer_ptx(const DeviceImage& image, const std::string& than) {
   return than.empty() ||
          compare_versions(fmt::format("{}.{}", image.isa_major, image.isa_minor), than) > 0;
-}
-
-struct Served {
-  Service service = Service::unserved;
-  const DeviceImage* image = nullptr;
-};
-
-// The driver prefers machine code made for just this GPU, then the nearest, then PTX.
-Served best_of(std::span<const DeviceImage> images, std::uint16_t arch, const DeviceRules& rules) {
-  Served best;
-  for (const DeviceImage& image : images) {
-    Service service = service_of(image, arch, rules);
-    bool nearer = best.image && service == best.service && image.arch > best.image->arch;
-    if (service < best.service || nearer) best = {service, &image};
-  }
-  return best;
 }
 
 void count(LibraryCoverage& out, Service service) {
@@ -182,9 +165,23 @@ Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRul
   return older ? Service::older : Service::unserved;
 }
 
+Served best_of(std::span<const DeviceImage> images, std::uint16_t arch, const DeviceRules& rules) {
+  Served best;
+  for (const DeviceImage& image : images) {
+    Service service = service_of(image, arch, rules);
+    bool nearer = best.image && service == best.service && image.arch > best.image->arch;
+    if (service < best.service || nearer) best = {service, &image};
+  }
+  return best;
+}
+
 bool is_judged(const DeviceContainer& container, const DeviceCode& code) {
+  if (container.kernels_read && container.kernels == 0) return false;
   std::span<const DeviceImage> images = code.images_of(container);
-  return std::any_of(images.begin(), images.end(), launchable);
+  // PTX beside cubins that have to be linked has to be linked as well.
+  bool linked = std::any_of(images.begin(), images.end(),
+                            [](const DeviceImage& image) { return image.relocatable; });
+  return !linked && std::any_of(images.begin(), images.end(), launchable);
 }
 
 LibraryCoverage cover(const std::string& path, const DeviceCode& code, std::uint16_t arch,

@@ -7,29 +7,12 @@
 #include <set>
 
 #include "checks/alternatives.h"
+#include "checks/cuda_closure.h"
 
 namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_examples = 5;
-
-std::string_view kind_name(InputKind kind) {
-  switch (kind) {
-    case InputKind::wheel:
-      return "wheel";
-    case InputKind::stub:
-      return "stub";
-    case InputKind::folder:
-      return "folder";
-    case InputKind::file:
-      return "file";
-    case InputKind::machine:
-      return "machine";
-    case InputKind::release:
-      return "release";
-  }
-  return "";
-}
 
 std::string package_text(const PackageFacts& package) {
   return fmt::format("{} {}", package.name, package.version);
@@ -244,7 +227,7 @@ ReportPlan plan_of(const RootView& view) {
     out.loads.push_back(load.because.empty() ? load.what
                                              : fmt::format("{} ({})", load.what, load.because));
     if (load.root == none) continue;
-    out.opens.push_back({plan.objects[load.root].name, load.global, load.optional});
+    out.opens.push_back({plan.objects[load.root].name, load.global, load.optional, load.lazy});
   }
   for (const PlannedObject& object : plan.objects) {
     ReportObject& shown = out.objects.emplace_back();
@@ -365,6 +348,24 @@ std::string_view to_string(Status status) {
   return "";
 }
 
+std::string_view kind_name(InputKind kind) {
+  switch (kind) {
+    case InputKind::wheel:
+      return "wheel";
+    case InputKind::stub:
+      return "stub";
+    case InputKind::folder:
+      return "folder";
+    case InputKind::file:
+      return "file";
+    case InputKind::machine:
+      return "machine";
+    case InputKind::release:
+      return "release";
+  }
+  return "";
+}
+
 std::string short_name(const std::string& path, const std::string& package) {
   std::size_t slash = path.find('/');
   std::string top = path.substr(0, slash);
@@ -400,6 +401,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   for (auto& [owner, entry] : undecided) report.undecided.push_back(std::move(entry));
   report.findings = std::move(findings);
   add_assumptions(run, roots, report);
+  report.cuda = cuda_closure(run, roots);
   report.complete = report.problems.empty();
   for (const ReportRoot& root : report.roots) {
     if (root.status == Status::undecided) report.complete = false;

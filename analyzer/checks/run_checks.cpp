@@ -4,6 +4,8 @@
 #include <set>
 
 #include "checks/checks.h"
+#include "checks/cuda_closure.h"
+#include "checks/install_plan.h"
 #include "facts/metadata.h"
 
 namespace wheelvet {
@@ -211,11 +213,22 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
   add(check_archives(run));
   add(check_metadata(run));
   add(check_files(run));
-  add(check_libraries(run, roots));
-  add(check_symbols(run, roots));
+  std::vector<Finding> libraries = check_libraries(run, roots);
+  explain_cuda_libraries(run, roots, libraries);
+  add(std::move(libraries));
+  std::vector<Finding> symbols = check_symbols(run, roots);
+  explain_nccl_symbols(run, symbols);
+  add(std::move(symbols));
   add(check_versions(run, roots));
   add(check_dlopens(run, roots));
   add(check_ownership(run, roots));
+  add(check_cuda(run, roots));
+  CudaReport cuda = cuda_closure(run, roots);
+  add(check_driver(run, cuda));
+  add(check_nccl(run, cuda));
+  add(check_duplicates(run, roots));
+  add(check_families(run));
+  if (run.install) add(check_requirements(*run.install));
   // What labels promise to other hosts is no question where something is installed already.
   bool to_install = std::any_of(run.inputs.begin(), run.inputs.end(), [](const Input& input) {
     return input.target && input.location.empty();

@@ -13,11 +13,6 @@
 namespace wheelvet::cli {
 namespace {
 
-Severity threshold_of(const std::string& name) {
-  if (name == "note") return Severity::note;
-  return name == "warning" ? Severity::warning : Severity::error;
-}
-
 // Precedence: a proven failure stands although something else was unread.
 int exit_code(const Report& report, const Options& options) {
   Severity threshold = threshold_of(options.fail_on);
@@ -76,23 +71,26 @@ void ask_as_probed(const Options& options, Request& request) {
 
 }  // namespace
 
+Severity threshold_of(const std::string& name) {
+  if (name == "note") return Severity::note;
+  return name == "warning" ? Severity::warning : Severity::error;
+}
+
 int run_check(const Options& options) {
   Request request;
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.platform = options.platform;
+  request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;
   request.host = options.host;
   request.alone = options.alone;
   request.imports = options.imports;
   request.gpus = options.gpus;
-  request.driver = options.driver;
   bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
   if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
-  if (!options.driver.empty() && options.gpus.empty()) {
-    throw WrongUsage("--driver needs --gpu: it is what the driver compiles for that is judged");
-  }
   if (!options.probe.empty()) ask_as_probed(options, request);
   request.jobs = options.jobs;
   request.hash = options.hash;

@@ -4,16 +4,22 @@
 #include <string>
 
 #include "cli/options.h"
+#include "wheelvet/finding.h"
 
 namespace wheelvet::cli {
 
 int run_check(const Options& options);
 int run_compat(const Options& options);
+int run_explain(const Options& options);
 int run_inspect(const Options& options);
+int run_diff(const Options& options);
 int run_stub(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);
+
+/// The severity that a name on the command line stands for.
+Severity threshold_of(const std::string& name);
 
 /// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be
 /// written.

@@ -7,15 +7,17 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, compat, inspect, stub, probe, rules, schema };
+enum class Command { none, check, compat, explain, inspect, diff, stub, probe, rules, schema };
 
 struct Options {
   Command command = Command::none;
   std::vector<std::string> targets;  ///< positional arguments of any command
   std::vector<std::string> providers;
+  std::vector<std::string> users;  ///< diff: --used-by
   std::vector<std::string> imports;
   std::string environment, sysroot;
-  std::string python;
+  std::string python, driver;
+  std::string platform;         ///< machine of wheels from the index
   std::string format = "text";  ///< of the output; check and matrix know more than text and json
   /// Further formats with the file each goes to: ("sarif", "out.sarif").
   std::vector<std::pair<std::string, std::string>> format_files;
@@ -23,7 +25,6 @@ struct Options {
   std::string color = "auto";
   std::string fail_on = "error";
   std::vector<std::string> gpus;
-  std::string driver;
   std::string probe;  ///< result of the probe, which stands for --gpu and --driver
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;

@@ -1,5 +1,6 @@
 // The probe is a program of its own, which links nothing that this one needs: it takes this one's
 // place once this one has told it what it knows of the environment.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,11 +61,14 @@ ProbeWish take_wish(std::vector<std::string>& arguments) {
   return wish;
 }
 
-/// In memory and without a name; the program that takes this one's place inherits it.
+/// In memory, without a name, and sealed: no library that the probe opens can change it. The
+/// program that takes this one's place inherits it.
 std::string hand_over(const std::string& text) {
-  int file = memfd_create("wheelvet-job", 0);
+  int file = memfd_create("wheelvet-job", MFD_ALLOW_SEALING);
   bool whole =
       file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  whole = whole &&
+          fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   if (!whole) throw Unreadable({"job of the probe", {}, {}, std::nullopt, std::strerror(errno)});
   return fmt::format("/proc/self/fd/{}", file);
 }

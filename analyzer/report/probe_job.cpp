@@ -16,7 +16,10 @@ Json of(const ProbeContainer& container) {
 }
 
 Json of(const ProbeOpen& open) {
-  return {{"path", open.path}, {"global", open.global}, {"optional", open.optional}};
+  return {{"path", open.path},
+          {"global", open.global},
+          {"optional", open.optional},
+          {"lazy", open.lazy}};
 }
 
 template <typename T>

@@ -32,6 +32,7 @@ struct ReportOpen {
   std::string path;
   bool global = false;    ///< RTLD_GLOBAL
   bool optional = false;  ///< its failure is swallowed by whoever asks
+  bool lazy = false;      ///< RTLD_LAZY
 };
 
 struct ReportRoot {

@@ -3,10 +3,14 @@
 Every run carries a mark in its environment, which its children inherit; /proc is searched for it afterwards.
 WHEELVET_PROBE_ROUNDS repeats the faults."""
 
+import atexit
 import concurrent.futures
+import contextlib
+import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -94,66 +98,118 @@ def validate(report, name="probe"):
     jsonschema.Draft202012Validator(schema).validate(report)
 
 
-# What is done to which step, and what must then be said of it: how its process ended (None: it answered)
-# and words of the reason.
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="wheelvet-faults-"))
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+
+
+def nvrtc_without_builtins():
+    alone = WORK / "libnvrtc.so.13"
+    shutil.copyfile(SITE / "cuda_nvrtc/lib/libnvrtc.so.13", alone)
+    return alone
+
+
+def job_of_a_wheel(*containers):
+    """What `wheelvet probe` says of a wheel with these containers, as a file."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    job = folder / "job.json"
+    job.write_text(json.dumps({"notes": [], "code": [library_of(folder, *containers)], "loads": []}))
+    return job
+
+
+@dataclasses.dataclass
+class Fault:
+    """What is done to which step, and what must then be said of it."""
+    step: str
+    settings: dict
+    ended: str  # how its process ended, or one of them
+    words: str  # of the reason
+    outcome: str = "fail"
+    arguments: tuple = ()
+
+
 FAULTS = {
-    "a child exits": ("kernel", {"FAKE_FAULT": "cuLaunchKernel:exit0"}, "exited", "exit code 0 and no answer"),
-    "a child exits with a code": ("curand", {"FAKE_FAULT": "curandCreateGenerator:exit7"}, "exited", "code 7"),
-    "a child aborts": ("nvrtc", {"FAKE_FAULT": "nvrtcVersion:abort"}, "signalled", "SIGABRT"),
-    "a child crashes": ("cublas", {"FAKE_FAULT": "cublasCreate:segv"}, "signalled", "SIGSEGV"),
-    "a sticky error": ("kernel", {"FAKE_FAULT": "cuCtxSynchronize:code=700"}, "answered",
-                       "700 CUDA_ERROR_ILLEGAL_ADDRESS"),
-    "a hang that ignores every signal": ("nvrtc", {"FAKE_FAULT": "nvrtcCompileProgram:hang"}, "timeout",
-                                         "compile for GPU 0"),
-    "1 GB of output": ("curand", {"FAKE_FAULT": "curandGenerateUniform:flood"}, "flood", "bytes of output"),
-    "a forged result": ("cublas", {"FAKE_FAULT": "cublasSgemm:forge"}, "forged", "not believed"),
-    "a forged result before the true one": ("cublas", {"FAKE_FAULT": "cublasSgemm:stray"}, "forged",
-                                            "not believed"),
-    "wrong values": ("kernel", {"FAKE_CUDA_WRONG": "1"}, "answered", "1048582 of 1048583"),
-    "another image than predicted": ("kernel", {"FAKE_CUDA_IMAGE": "80"}, "answered", "compiled to sm_80"),
-    "biased random numbers": ("curand", {"FAKE_CURAND_BIASED": "1"}, "answered", "chi-square"),
-    "a wrong product": ("cublas", {"FAKE_CUBLAS_WRONG": "1"}, "answered", "2866 of 2867"),
-    "an NVRTC too old for the GPU": ("nvrtc", {"FAKE_NVRTC_OLDEST": "100", "FAKE_NVRTC_NEWEST": "120"},
-                                     "answered", "no architecture that sm_90 runs"),
-    "ECC errors": ("driver", {"FAKE_NVML_ERRORS": "3"}, "answered", "3 uncorrected"),
-    "drivers that disagree": ("driver", {"FAKE_FAULT": "cuInit:code=803"}, "answered",
-                              "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
-    "a driver below the floor": ("driver", {"FAKE_CUDA_VERSION": "12040"}, "answered", "580.65.06"),
-    "a device that is not there": ("driver", {"CUDA_VISIBLE_DEVICES": "0,7"}, "answered", "names 2"),
-    "a typo in NCCL_ALGO": ("nccl", {"NCCL_ALGO": "Rng"}, "answered", "5 invalid usage"),
-    "wrong sums": ("nccl", {"FAKE_NCCL_WRONG": "1"}, "answered", "all-reduce"),
-    "NCCL hangs at the start": ("nccl", {"FAKE_FAULT": "ncclCommInitAll:hang"}, "timeout",
-                                "ncclCommInitAll over 2 GPUs"),
-    "an abort that hangs": ("nccl-abort", {"FAKE_FAULT": "ncclCommAbort:hang"}, "timeout", "ncclCommAbort"),
-    "a rank killed in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclReduceScatter@1:kill"}, "signalled",
-                                      "rank 1: its process was ended by signal 9"),
-    "a rank that fails in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclBroadcast@0:code=2"}, "answered",
-                                          "rank 0: broadcast answered 2 unhandled system error"),
-    "an asynchronous error": ("nccl-ranks",
-                              {"FAKE_FAULT": "ncclSend@1:hang,ncclCommGetAsyncError@0:code=6"},
-                              "answered", "rank 0: send/recv answered 6"),
-    "an initialisation that fails": ("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:code=2"}, "stopped",
-                                     "rank 1: ncclCommInitRank answered 2"),
-    "an initialisation that one rank never joins": (
-        "nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:hang"}, "timeout", "initialise the communicator"),
-    "versions of NCCL mixed": ("nccl-ranks", {"FAKE_NCCL_VERSION_RANK1": "22703"}, "answered",
-                               "rank 0 runs NCCL 22809, this rank 22703"),
+    "a child exits": Fault("kernel", {"FAKE_FAULT": "cuLaunchKernel:exit0"}, "exited", "exit code 0 and no answer"),
+    "a child exits with a code": Fault("curand", {"FAKE_FAULT": "curandCreateGenerator:exit7"}, "exited", "code 7"),
+    "a child aborts": Fault("nvrtc", {"FAKE_FAULT": "nvrtcVersion:abort"}, "signalled", "SIGABRT"),
+    "a child crashes": Fault("cublas", {"FAKE_FAULT": "cublasCreate:segv"}, "signalled", "SIGSEGV"),
+    "a child that crashes by itself": Fault("curand", {}, "signalled", "SIGSEGV", arguments=("--rehearse", "segv")),
+    "a sticky error": Fault("kernel", {"FAKE_FAULT": "cuCtxSynchronize:code=700"}, "answered",
+                            "700 CUDA_ERROR_ILLEGAL_ADDRESS"),
+    "an illegal address in a kernel": Fault("kernel", {}, "answered", "700 CUDA_ERROR_ILLEGAL_ADDRESS",
+                                            arguments=("--rehearse", "illegal-address")),
+    "an endless kernel": Fault("kernel", {}, "timeout", "launch the kernel on GPU 0",
+                               arguments=("--rehearse", "endless-kernel")),
+    "a hang that ignores every signal": Fault("nvrtc", {"FAKE_FAULT": "nvrtcCompileProgram:hang"}, "timeout",
+                                              "compile for GPU 0"),
+    "1 GB of output": Fault("curand", {"FAKE_FAULT": "curandGenerateUniform:flood"}, "flood", "bytes of output"),
+    "a forged result": Fault("cublas", {"FAKE_FAULT": "cublasSgemm:forge"}, "forged", "not believed"),
+    "a forged result before the true one": Fault("cublas", {"FAKE_FAULT": "cublasSgemm:stray"}, "forged",
+                                                 "not believed"),
+    "wrong values": Fault("kernel", {"FAKE_CUDA_WRONG": "1"}, "answered", "1048582 of 1048583"),
+    "another image than predicted": Fault("kernel", {"FAKE_CUDA_IMAGE": "80"}, "answered", "compiled to sm_80"),
+    "biased random numbers": Fault("curand", {"FAKE_CURAND_BIASED": "1"}, "answered", "chi-square"),
+    "a wrong product": Fault("cublas", {"FAKE_CUBLAS_WRONG": "1"}, "answered", "2866 of 2867"),
+    "missing builtins of NVRTC": Fault("nvrtc", {}, "answered", "libnvrtc-builtins.so.13.0",
+                                       arguments=("--nvrtc", nvrtc_without_builtins)),
+    "an NVRTC too old for the GPU": Fault("nvrtc", {"FAKE_NVRTC_OLDEST": "100", "FAKE_NVRTC_NEWEST": "120"},
+                                          "answered", "no architecture that sm_90 runs"),
+    "no driver": Fault("driver", {"driver": "/nonexistent/libcuda.so.1"}, "answered",
+                       "cannot open shared object file", "not_run"),
+    "the toolkit's stub instead of the driver": Fault("driver", {"FAKE_FAULT": "cuInit:code=34"}, "answered", "stub",
+                                                      "not_run"),
+    "no visible GPU": Fault("driver", {"CUDA_VISIBLE_DEVICES": ""}, "answered", "CUDA_VISIBLE_DEVICES is ''", "not_run"),
+    "a visible GPU that is none": Fault("driver", {"CUDA_VISIBLE_DEVICES": "7"}, "answered",
+                                        "CUDA_VISIBLE_DEVICES is '7'", "not_run"),
+    "a device that is not there": Fault("driver", {"CUDA_VISIBLE_DEVICES": "0,7"}, "answered", "names 2"),
+    "ECC errors": Fault("driver", {"FAKE_NVML_ERRORS": "3"}, "answered", "3 uncorrected"),
+    "drivers that disagree": Fault("driver", {"FAKE_FAULT": "cuInit:code=803"}, "answered",
+                                   "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    "a driver below the floor": Fault("driver", {"FAKE_CUDA_VERSION": "12040"}, "answered", "580.65.06"),
+    "a wheel without code for this GPU": Fault(
+        "device-code", {}, "answered", "no code for GPU 0 (sm_90)",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER cubins=80,100 kernels=a;", "none", ["a"])))),
+    "a wheel whose code the driver refuses": Fault(
+        "device-code", {}, "answered", "222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER ptx=80 isa=91 kernels=a;", "compute_80", ["a"])))),
+    "a wheel whose kernel is not there": Fault(
+        "device-code", {}, "answered", "500 CUDA_ERROR_NOT_FOUND",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER cubins=90 kernels=b;", "sm_90", ["a"])))),
+    "a typo in NCCL_ALGO": Fault("nccl", {"NCCL_ALGO": "Rng"}, "answered", "5 invalid usage"),
+    "wrong sums": Fault("nccl", {"FAKE_NCCL_WRONG": "1"}, "answered", "all-reduce"),
+    "NCCL hangs at the start": Fault("nccl", {"FAKE_FAULT": "ncclCommInitAll:hang"}, "timeout",
+                                     "ncclCommInitAll over 2 GPUs"),
+    "an abort that hangs": Fault("nccl-abort", {"FAKE_FAULT": "ncclCommAbort:hang"}, "timeout", "ncclCommAbort"),
+    "a rank killed in a collective": Fault("nccl-ranks", {"FAKE_FAULT": "ncclReduceScatter@1:kill"}, "signalled",
+                                           "rank 1: its process was ended by signal 9"),
+    "a rank that fails in a collective": Fault("nccl-ranks", {"FAKE_FAULT": "ncclBroadcast@0:code=2"}, "answered",
+                                               "rank 0: broadcast answered 2 unhandled system error"),
+    "an asynchronous error": Fault("nccl-ranks", {"FAKE_FAULT": "ncclSend@1:hang,ncclCommGetAsyncError@0:code=6"},
+                                   "answered", "rank 0: send/recv answered 6"),
+    "an initialisation that fails": Fault("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:code=2"}, "stopped",
+                                          "rank 1: ncclCommInitRank answered 2"),
+    "an initialisation that one rank never joins": Fault("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:hang"},
+                                                         "timeout", "initialise the communicator"),
+    "versions of NCCL mixed": Fault("nccl-ranks", {"FAKE_NCCL_VERSION_RANK1": "22703"}, "answered",
+                                    "rank 0 runs NCCL 22809, this rank 22703"),
 }
 
 
 def check_fault(name):
-    step_name, settings, ended, words = FAULTS[name]
-    run = Run("--steps", step_name, limit=LIMIT, FAKE_CUDA_DEVICES="2", **settings)
-    step = run.step(step_name)
-    assert run.code == 1 and run.report["verdict"] == "fail", (name, run.code, step)
-    assert step["outcome"] == "fail", (name, step)
-    assert words in step["reason"], (name, step["reason"])
-    assert ended in [process["ended"] for process in step["processes"]], (name, step["processes"])
+    fault = FAULTS[name]
+    arguments = [each() if callable(each) else each for each in fault.arguments]
+    run = Run("--steps", fault.step, *arguments, limit=LIMIT, FAKE_CUDA_DEVICES="2", **fault.settings)
+    step = run.step(fault.step)
+    code = {"fail": 1, "not_run": 3}[fault.outcome]
+    assert run.code == code and run.report["verdict"] == fault.outcome, (name, run.code, step)
+    assert step["outcome"] == fault.outcome, (name, step)
+    assert fault.words in step["reason"], (name, step["reason"])
+    assert fault.ended in [process["ended"] for process in step["processes"]], (name, step["processes"])
     assert step["seconds"] < LIMIT + 1, (name, step["seconds"])
 
 
 def test_every_fault_is_told_rightly_in_time_and_leaves_nothing():
-    names = [name for name in FAULTS for _ in range(max(1, ROUNDS // len(FAULTS) + (ROUNDS > 1)))]
+    # Several times each, so that it is ROUNDS runs or more.
+    names = [name for name in FAULTS for _ in range(-(-ROUNDS // len(FAULTS)))]
     # Mostly waiting: more at a time than there are processors.
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         wrong = [error for error in pool.map(told_wrongly, names) if error]
@@ -205,29 +261,6 @@ def test_without_a_driver_nothing_is_run_and_nothing_passes():
     assert run.code == 3 and run.report["verdict"] == "not_run"
     assert set(run.outcomes().values()) == {"not_run"}
     assert not run.report["complete"]
-
-
-def test_a_stub_of_the_driver_is_named_as_such():
-    run = Run(FAKE_FAULT="cuInit:code=34")
-    assert run.code == 3
-    assert "stub" in run.step("driver")["reason"] and run.step("driver")["error"]["code"] == 34
-
-
-def test_no_visible_gpu_is_not_run_and_the_variable_is_named():
-    for value in ("", "7"):
-        run = Run(CUDA_VISIBLE_DEVICES=value)
-        assert run.code == 3, run.code
-        assert f"CUDA_VISIBLE_DEVICES is '{value}'" in run.step("driver")["reason"]
-
-
-def test_missing_builtins_of_nvrtc_are_told_in_nvrtcs_words():
-    with tempfile.TemporaryDirectory() as folder:
-        alone = pathlib.Path(folder) / "libnvrtc.so.13"
-        alone.write_bytes((SITE / "cuda_nvrtc/lib/libnvrtc.so.13").read_bytes())
-        run = Run("--steps", "nvrtc", "--nvrtc", alone)
-    step = run.step("nvrtc")
-    assert step["outcome"] == "fail" and step["error"]["code"] == 7
-    assert "libnvrtc-builtins.so.13.0" in step["reason"], step["reason"]
 
 
 def test_a_library_that_is_none_fails_with_the_loaders_words():
@@ -346,6 +379,17 @@ def test_a_step_is_started_by_the_probe_alone():
     assert done.returncode == 4 and done.stdout == "", done
 
 
+@contextlib.contextmanager
+def started(arguments, **options):
+    """A process that is gone afterwards, whatever a test finds."""
+    process = subprocess.Popen(arguments, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def wait_for(words, mark, process):
     """Until a process with these words in its command line runs."""
     while not any(words in line for line in left_running(mark)):
@@ -357,14 +401,15 @@ def interrupt(signal_number):
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         settings = {"FAKE_FAULT": "cublasSgemm:hang"}
-        process = subprocess.Popen(command("--format", "json", limit=30), stdout=subprocess.PIPE,
-                                   text=True, env=environment(folder, mark, settings))
-        wait_for("--step cublas", mark, process)
-        time.sleep(0.2)
-        started = time.monotonic()
-        process.send_signal(signal_number)
-        output, _ = process.communicate(timeout=20)
-    assert time.monotonic() - started < 1.5
+        with started(command("--format", "json", limit=30), stdout=subprocess.PIPE, text=True,
+                     env=environment(folder, mark, settings)) as process:
+            wait_for("--step cublas", mark, process)
+            time.sleep(0.2)
+            began = time.monotonic()
+            process.send_signal(signal_number)
+            output, _ = process.communicate(timeout=20)
+            seconds = time.monotonic() - began
+    assert seconds < 1.5
     assert not left_running(mark)
     return process.returncode, json.loads(output)
 
@@ -381,13 +426,16 @@ def test_ctrl_c_leaves_no_process_and_a_partial_report():
 def test_the_probe_killed_outright_takes_its_steps_along():
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(command("--steps", "kernel", limit=30), stdout=subprocess.DEVNULL,
-                                   env=environment(folder, mark, {"FAKE_FAULT": "cuLaunchKernel:hang"}))
-        wait_for("--step kernel", mark, process)
-        process.kill()
-        process.wait()
-        time.sleep(0.3)
-    assert not left_running(mark)
+        job = WORK / "hangs.json"
+        job.write_text(json.dumps({"notes": [], "code": [], "loads": [load_of(MODULE)]}))
+        for words, arguments, fault in (("--step kernel", ("--steps", "kernel"), "cuLaunchKernel:hang"),
+                                        (str(MODULE), ("--steps", "load", "--job", job), "open:hang")):
+            with started(command(*arguments, limit=30), stdout=subprocess.DEVNULL,
+                         env=environment(folder, mark, {"FAKE_FAULT": fault})) as process:
+                wait_for(words, mark, process)
+                time.sleep(0.3)
+            time.sleep(0.3)
+            assert not left_running(mark), left_running(mark)
 
 
 def test_children_that_are_not_the_probes_are_left_alone():
@@ -395,9 +443,7 @@ def test_children_that_are_not_the_probes_are_left_alone():
         script = "sleep 30 >&- 2>&- & echo $!; exec \"$@\""
         done = subprocess.run(["sh", "-c", script, "sh", *command("--steps", "driver", "-q")],
                               capture_output=True, text=True, timeout=200, env=environment(folder, "x", {}))
-        stranger = int(done.stdout.split()[0])
-        os.kill(stranger, 0)  # raises when it is gone
-        os.kill(stranger, signal.SIGTERM)
+        os.kill(int(done.stdout.split()[0]), signal.SIGTERM)  # raises when it is gone
 
 
 class JobRun(Run):
@@ -484,7 +530,7 @@ def test_device_code_that_ends_the_process_names_the_container():
 def load_of(*opens, predicted="loads", objects=None):
     paths = [str(path) for path in opens]
     return {"root": "pkg/module.so", "predicted": predicted, "python": sys.executable,
-            "opens": [{"path": path, "global": False, "optional": False} for path in paths],
+            "opens": [{"path": path, "global": False, "optional": False, "lazy": False} for path in paths],
             "objects": paths if objects is None else objects}
 
 
@@ -526,16 +572,14 @@ def test_a_job_that_is_none_is_an_internal_error():
     assert done.returncode == 4 and done.stdout == "", done
 
 
-def test_a_sweep_finds_the_block_that_helps():
-    # The environment's protocol costs 8 ms a call; only blocks without it are faster.
+def test_a_sweep_tries_every_block_and_compares_the_fastest():
+    # The environment's protocol costs 8 ms a call; what is beyond the noise is tested on figures, in units.cpp.
     run = Run("--steps", "nccl-ranks", "--sweep", "--grid", "NCCL_PROTO=Simple", "--grid", "NCCL_NTHREADS=256",
               "--rounds", "2", "--sizes", "16k", limit=60, FAKE_CUDA_DEVICES="2", FAKE_NCCL_SLOW="NCCL_PROTO",
               NCCL_PROTO="LL")
     swept = run.report["sweep"]
     assert run.code == 0 and swept["tried"] == 4 and swept["failed"] == 0, run.report
-    finals = [each["setting"] for each in swept["finals"]]
-    assert any("without NCCL_PROTO" in final for final in finals), finals
-    assert "export NCCL_PROTO=Simple" not in swept["best"], swept
+    assert len(swept["finals"]) <= 3 and all(len(final["cells"]) == 5 for final in swept["finals"]), swept
 
 
 def test_a_block_that_fails_is_left_out_of_the_sweep():
@@ -578,9 +622,13 @@ class Launched:
                 processes.append(subprocess.Popen(
                     command(*arguments, "--launcher", "auto", "--format", "json", limit=limit), text=True,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, mark, own)))
-            if visit:
-                visit(port)
-            self.said = [process.communicate(timeout=200) for process in processes]
+            try:
+                if visit:
+                    visit(port)
+                self.said = [process.communicate(timeout=200) for process in processes]
+            finally:
+                for process in processes:
+                    process.kill()
             self.left = left_running(mark)
         self.codes = [process.returncode for process in processes]
         assert not self.left, f"left running: {self.left}"

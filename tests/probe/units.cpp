@@ -1,6 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include "frame.h"
 #include "launcher.h"
 #include "nccl_log.h"
+#include "sweep.h"
 #include "tuning.h"
 
 using namespace wheelvet::probe;
@@ -56,6 +58,49 @@ TEST_CASE("a tuned cell tells medians and the change of speed") {
   CHECK(tuned.cells.at(0).without == doctest::Approx(200));
   CHECK(tuned.cells.at(0).with == doctest::Approx(100));
   CHECK(tuned.cells.at(0).change == doctest::Approx(100));
+}
+
+TEST_CASE("a sweep's best block is the one that helps, as lines for a shell") {
+  setenv("NCCL_PROTO", "LL", 1);
+  std::string wrong;
+  std::vector<SettingBlock> grid =
+      grid_of({"NCCL_PROTO=Simple", "NCCL_NTHREADS=256,bad", "NCCL_X=1"}, wrong);
+  CHECK(grid.size() == 12);
+  auto has = [](const std::vector<std::string>& changes, const std::string& one) {
+    return std::find(changes.begin(), changes.end(), one) != changes.end();
+  };
+  int runs = 0;
+  auto measure = [&](const std::vector<std::string>& changes) {
+    ++runs;
+    StepReport step;
+    step.outcome = has(changes, "NCCL_NTHREADS=bad") ? Outcome::fail : Outcome::pass;
+    double time = 100;
+    if (has(changes, "NCCL_PROTO=Simple")) time -= 40;
+    if (has(changes, "NCCL_PROTO")) time -= 20;  // as NCCL chooses by itself
+    if (has(changes, "NCCL_X=1")) time += 30;
+    step.answer.figures = round_of(time);
+    return step;
+  };
+  Sweep swept = sweep(grid, 2, measure);
+  unsetenv("NCCL_PROTO");
+  CHECK(swept.tried == 12);
+  CHECK(swept.failed == 4);
+  CHECK(swept.best == std::vector<std::string>{"export NCCL_PROTO=Simple"});
+  CHECK(swept.gain == doctest::Approx(100.0 * 100 / 60 - 100));
+  CHECK(runs <= static_cast<int>(most_sweep_runs(grid.size(), 2)));
+}
+
+TEST_CASE("a sweep in which nothing is faster has no best block") {
+  std::string wrong;
+  std::vector<SettingBlock> grid = grid_of({"NCCL_PROTO=Simple,LL"}, wrong);
+  Sweep swept = sweep(grid, 2, [](const std::vector<std::string>&) {
+    StepReport step;
+    step.outcome = Outcome::pass;
+    step.answer.figures = round_of(100);
+    return step;
+  });
+  CHECK(swept.best.empty());
+  CHECK(swept.finals.empty());
 }
 
 TEST_CASE("the checksum is SipHash-2-4 as its authors' test vectors have it") {

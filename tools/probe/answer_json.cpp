@@ -71,7 +71,8 @@ Json to_object(const Check& c) {
   return {{"subject", c.subject},
           {"predicted", c.predicted},
           {"observed", c.observed},
-          {"agrees", c.agrees}};
+          {"agrees", c.agrees},
+          {"kind", c.kind}};
 }
 
 void from_object(const Json& json, Check& c) {
@@ -79,6 +80,7 @@ void from_object(const Json& json, Check& c) {
   take(json, "predicted", c.predicted);
   take(json, "observed", c.observed);
   take(json, "agrees", c.agrees);
+  take(json, "kind", c.kind);
 }
 
 Json to_object(const DeviceFacts& d) {
@@ -313,6 +315,7 @@ void from_object(const Json& json, PlannedOpen& o) {
   take(json, "path", o.path);
   take(json, "global", o.global);
   take(json, "optional", o.optional);
+  take(json, "lazy", o.lazy);
 }
 
 void from_object(const Json& json, PlannedLoad& l) {

@@ -255,6 +255,13 @@ bool failed(const Child& child) {
 /// Killed by the probe and not yet gone.
 bool killed(const Child& child) { return child.running && child.run.ended != Ended::not_started; }
 
+void report_progress(const std::vector<Child>& children, double elapsed,
+                     const ChildLimits& limits) {
+  auto running = std::find_if(children.begin(), children.end(),
+                              [](const Child& child) { return child.running; });
+  if (limits.watch && running != children.end()) limits.watch(elapsed, running->run.stage);
+}
+
 void hear_elsewhere(Family& family) {
   for (const Frame& frame : family.elsewhere->hear()) {
     if (frame.type == FrameType::abort) family.failed_elsewhere = true;
@@ -337,6 +344,7 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
     if (killed_at < 0 && std::any_of(children.begin(), children.end(), killed)) killed_at = elapsed;
     // A process inside the driver may outlive SIGKILL for as long as the driver likes.
     if (killed_at >= 0 && elapsed > killed_at + 0.5) break;
+    report_progress(children, elapsed, limits);
     wait_for_words(family, 20);
   }
   // The only child of a host may have failed in the last look.

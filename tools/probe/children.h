@@ -63,6 +63,8 @@ struct ChildLimits {
   double grace_seconds = 3;                  // for siblings of one that failed
   std::uint64_t output_bytes = 64ull << 20;  // of both streams
   std::size_t kept_bytes = 16 << 10;         // at each end of each stream
+  /// Called while children run: how long, and what the first that still runs is about to do.
+  std::function<void(double seconds, const std::string& stage)> watch = {};
 };
 
 /// Set by the probe's signal handler.

@@ -29,6 +29,7 @@ struct PlannedOpen {
   std::string path;
   bool global = false;
   bool optional = false;  // its failure is swallowed by whoever asks
+  bool lazy = false;      // RTLD_LAZY
 };
 
 struct PlannedLoad {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -61,19 +60,13 @@ StepReport unstarted(const Request& request, const PlannedStep& planned, const S
   return step;
 }
 
-void show_progress(const Request& request, const StepReport* done, const char* next) {
-  if (request.quiet || !isatty(STDERR_FILENO)) return;
-  if (done) fmt::print(stderr, "{}  {:.1f} s\n", word(done->outcome), done->seconds);
-  if (next) fmt::print(stderr, "{:<11} ... ", next);
-}
-
 int processes_of(const PlannedStep& planned, int gpus) {
   return std::string(planned.name) == "nccl-ranks" ? gpus : 1;
 }
 
 /// A step that measures NCCL again and again, if there is one to measure.
 StepReport measure_nccl(const Request& request, const char* name, const Report& report,
-                        const std::string& why_not,
+                        const std::string& why_not, std::size_t runs,
                         const std::function<std::string(const MeasuredRun&)>& measure,
                         const PrivateFolder& folder, int gpus) {
   Request everything = request;
@@ -85,12 +78,11 @@ StepReport measure_nccl(const Request& request, const char* name, const Report& 
   }
   if (!step.reason.empty()) return step;
   auto start = std::chrono::steady_clock::now();
+  std::size_t done = 0;
   step.reason = measure([&](const std::vector<std::string>& changes) {
-    show_progress(request, nullptr, name);
-    StepReport once =
-        carry_out(request, folder, {.step = "nccl-ranks", .processes = gpus, .changes = changes});
-    show_progress(request, &once, nullptr);
-    return once;
+    StepPlan plan{.step = "nccl-ranks", .processes = gpus, .changes = changes};
+    plan.part = fmt::format("{} of {} for {}", ++done, runs, name);
+    return carry_out(request, folder, plan);
   });
   step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
@@ -106,8 +98,9 @@ void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Re
     return report.tuning->failure;
   };
   std::string why_not = settings.empty() ? "no NCCL_* setting in the environment to vary" : "";
+  std::size_t runs = tuning_runs(settings.size(), request.rounds);
   report.steps.push_back(
-      measure_nccl(request, "nccl-tune", report, why_not, measure, folder, gpus));
+      measure_nccl(request, "nccl-tune", report, why_not, runs, measure, folder, gpus));
 }
 
 /// It passes when NCCL runs in the environment as it is, whatever blocks of the grid do.
@@ -119,7 +112,9 @@ void sweep_nccl(const Request& request, const PrivateFolder& folder, int gpus, R
     report.sweep = sweep(grid, request.rounds, run);
     return report.sweep->failure;
   };
-  report.steps.push_back(measure_nccl(request, "nccl-sweep", report, wrong, measure, folder, gpus));
+  std::size_t runs = most_sweep_runs(grid.size(), request.rounds);
+  report.steps.push_back(
+      measure_nccl(request, "nccl-sweep", report, wrong, runs, measure, folder, gpus));
 }
 
 /// One step for each entry of the job.
@@ -138,9 +133,8 @@ void run_entries(const Request& request, const PrivateFolder& folder, const char
     if (step.reason.empty()) {
       Request one = request;
       one.item = static_cast<int>(i);
-      show_progress(request, nullptr, name);
-      step = carry_out(one, folder, {.step = name});
-      show_progress(request, &step, nullptr);
+      std::string part = fmt::format("{} of {}, {}", i + 1, entries.size(), entries[i].*subject);
+      step = carry_out(one, folder, {.step = name, .part = part});
     }
     step.subject = entries[i].*subject;
     report.steps.push_back(std::move(step));
@@ -177,10 +171,8 @@ Report run_probe(Request request) {
   for (const PlannedStep& planned : planned_steps) {
     StepReport step = unstarted(request, planned, driver ? &*driver : nullptr);
     if (step.reason.empty()) {
-      show_progress(request, nullptr, planned.name);
       step = carry_out(request, folder,
                        {.step = planned.name, .processes = processes_of(planned, gpus)});
-      show_progress(request, &step, nullptr);
     }
     if (!driver) {
       driver = step;

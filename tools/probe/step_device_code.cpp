@@ -160,11 +160,12 @@ void conclude(Step& step, const CodeLibrary& library, const Gpu& gpu, Tally& tal
       fmt::format("{} load, {} have nothing for it", tally.loaded, tally.without_code);
   if (tally.refused)
     observed += fmt::format(", {} refused ({})", tally.refused, tally.first_refusal);
-  step.answer.checks.push_back({subject + " containers", predicted, observed,
-                                tally.disagreements.empty() && predicted == observed});
   step.answer.checks.push_back(
-      {subject + " kernels", fmt::format("{} found by name", tally.kernels),
-       fmt::format("{} found by name", tally.kernels - tally.missing), tally.missing == 0});
+      {subject + " containers", predicted, observed, predicted == observed, "image"});
+  step.answer.checks.push_back({subject + " kernels",
+                                fmt::format("{} found by name", tally.kernels),
+                                fmt::format("{} found by name", tally.kernels - tally.missing),
+                                tally.missing == 0, "image"});
   std::vector<Check>& checks = step.answer.checks;
   checks.insert(checks.end(), tally.disagreements.begin(), tally.disagreements.end());
   if (tally.loaded || library.optional) return;

@@ -16,18 +16,21 @@
 namespace wheelvet::probe {
 namespace {
 
-// Opens libraries as Python opens modules (RTLD_NOW), tells each before and after, and then what
-// the process has mapped. Neither site-packages nor sitecustomize takes part: -I -S -B.
+// Opens libraries as Python opens modules (RTLD_NOW, but where the plan says otherwise), tells each
+// before and after, and then what the process has mapped. Neither site-packages nor sitecustomize
+// takes part: -I -S -B.
 constexpr const char* script = R"(
 import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: it ends with the probe
 def say(*words):
     line = "\t".join(word.replace("\t", " ").replace("\n", " ") for word in words)
     os.write(int(sys.argv[1]), (line + "\n").encode("utf-8", "surrogateescape"))
 for each in sys.argv[2:]:
-    path = each[2:]
+    path = each[3:]
     say("open", path)
     try:
-        ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL if each[0] == "g" else ctypes.RTLD_LOCAL)
+        scope = ctypes.RTLD_GLOBAL if each[0] == "g" else ctypes.RTLD_LOCAL
+        ctypes.CDLL(path, mode=scope | (os.RTLD_LAZY if each[2] == "z" else os.RTLD_NOW))
     except OSError as error:
         say("failed", path, str(error))
         if each[1] == "-":
@@ -66,7 +69,7 @@ pid_t start_python(const PlannedLoad& load, int output) {
                                      std::to_string(output)};
   for (const PlannedOpen& open : load.opens) {
     arguments.push_back(std::string(open.global ? "g" : "l") + (open.optional ? "?" : "-") +
-                        open.path);
+                        (open.lazy ? "z" : "n") + open.path);
   }
   std::vector<char*> argv = pointers(arguments);
   pid_t process = -1;
@@ -145,11 +148,11 @@ void compare_maps(Step& step, const PlannedLoad& load, const Opened& opened) {
     if (mapped.contains(real)) {
       ++there;
     } else {
-      checks.push_back({"mapped", path, found_elsewhere(mapped, real), false});
+      checks.push_back({"mapped", path, found_elsewhere(mapped, real), false, "library"});
     }
   }
   checks.push_back({"objects of the plan", fmt::format("{} mapped", load.objects.size()),
-                    fmt::format("{} mapped", there), there == load.objects.size()});
+                    fmt::format("{} mapped", there), there == load.objects.size(), "library"});
   for (const std::string& path : mapped) {
     // What constructors and Python itself opened besides is told and no fault of the plan.
     bool library = file_name(path).find(".so") != std::string::npos;
@@ -176,7 +179,7 @@ void run_load(Step& step) {
   std::string observed = loads ? "loads" : opened.failed;
   // Why it fails is the loader's first reason and one of ours: that both fail is what is compared.
   bool agrees = loads == (load.predicted == "loads");
-  step.answer.checks.push_back({load.root, load.predicted, observed, agrees});
+  step.answer.checks.push_back({load.root, load.predicted, observed, agrees, "library"});
   if (loads) return compare_maps(step, load, opened);
   throw StepEnds(Outcome::fail, fmt::format("{}{}", observed, agrees ? ", as predicted" : ""));
 }

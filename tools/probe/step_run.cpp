@@ -9,6 +9,7 @@
 
 #include "answer_json.h"
 #include "nccl_log.h"
+#include "progress.h"
 
 namespace wheelvet::probe {
 namespace {
@@ -154,6 +155,19 @@ void read_logs(StepReport& step, const PrivateFolder& folder, const StepPlan& pl
   }
 }
 
+/// A few times a second, what is being done.
+std::function<void(double, const std::string&)> watch_of(const Request& request,
+                                                         const StepPlan& plan) {
+  if (!shows_progress(request.quiet)) return {};
+  std::string what = plan.step + (plan.part.empty() ? "" : " " + plan.part);
+  double next = 0;
+  return [what, next](double seconds, const std::string& stage) mutable {
+    if (seconds < next) return;
+    next = seconds + 0.25;
+    show_progress(what, seconds, stage);
+  };
+}
+
 }  // namespace
 
 PrivateFolder::PrivateFolder() {
@@ -178,9 +192,11 @@ StepReport carry_out(const Request& request, const PrivateFolder& folder, const 
   step.name = plan.step;
   ChildLimits limits;
   limits.seconds = request.limit;
+  limits.watch = watch_of(request, plan);
   auto start = std::chrono::steady_clock::now();
   step.processes = run_children(specs(request, folder, plan), limits, plan.elsewhere);
   step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  clear_progress();
   for (std::size_t here = 0; here < step.processes.size(); ++here) {
     step.processes[here].rank = plan.first_rank + static_cast<int>(here);
   }

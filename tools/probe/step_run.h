@@ -27,6 +27,7 @@ struct StepPlan {
   int ranks = 0;  // in all; 0: as many as processes
   int first_local_rank = 0;
   const Elsewhere* elsewhere = nullptr;
+  std::string part = {};  // of what, for the progress line: "3 of 12"
 };
 
 StepReport carry_out(const Request& request, const PrivateFolder& folder, const StepPlan& plan);

@@ -162,6 +162,10 @@ double speed_of(const std::vector<Figure>& without, const std::vector<Figure>& w
   return cells ? std::exp(sum / static_cast<double>(cells)) : 0;
 }
 
+std::size_t most_sweep_runs(std::size_t blocks, int rounds) {
+  return 1 + blocks + (1 + finalists) * static_cast<std::size_t>(rounds);
+}
+
 Sweep sweep(const std::vector<SettingBlock>& grid, int rounds, const MeasuredRun& run) {
   Sweep out;
   out.rounds = rounds;

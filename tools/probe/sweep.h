@@ -23,6 +23,9 @@ std::vector<std::string> default_axes();
 /// How many times faster `with` is: the geometric mean over all collectives and sizes.
 double speed_of(const std::vector<Figure>& without, const std::vector<Figure>& with);
 
+/// How often `sweep` runs them, if every finalist is run.
+std::size_t most_sweep_runs(std::size_t blocks, int rounds);
+
 /// One round of every block, beside the environment as it is; then several rounds of the fastest
 /// ones, of which the best is the fastest that is slower nowhere.
 Sweep sweep(const std::vector<SettingBlock>& grid, int rounds, const MeasuredRun& run);

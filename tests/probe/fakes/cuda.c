@@ -142,6 +142,28 @@ static int choose(const char* text, struct Module* module) {
   return 0;
 }
 
+/* A container as nvcc makes it (docs/device_code.md): entries of kind 1 (PTX) and 2 (machine code),
+ * of which bit 20 of the flags says that they are for their architecture alone. */
+static int choose_of_fatbin(const unsigned char* bytes, struct Module* module) {
+  uint64_t size;
+  memcpy(&size, bytes + 8, 8);
+  int ptx = 0;
+  for (const unsigned char *entry = bytes + 16, *end = entry + size; entry < end;) {
+    uint16_t kind;
+    uint32_t header, arch;
+    uint64_t payload, flags;
+    memcpy(&kind, entry, 2), memcpy(&header, entry + 4, 4), memcpy(&payload, entry + 8, 8);
+    memcpy(&arch, entry + 28, 4), memcpy(&flags, entry + 40, 8);
+    int alone = (flags >> 20) & 3;
+    if (kind == 2 && arch == 90) module->binary = module->ptx = 90;
+    if (kind == 1 && (alone ? arch == 90 : arch <= 90)) ptx = (int)arch;
+    entry += header + payload;
+  }
+  if (module->binary) return 0;
+  module->binary = 90, module->ptx = ptx;
+  return ptx ? 0 : 209;
+}
+
 FAKE int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* names,
                             void** values) {
   (void)count, (void)names, (void)values;
@@ -155,6 +177,7 @@ FAKE int cuModuleLoadDataEx(void** module, const void* image, unsigned count, in
              kernels);
     return choose(text, loaded);
   }
+  if (memcmp(text, "\x50\xed\x55\xba", 4) == 0) return choose_of_fatbin(image, loaded);
   loaded->binary = 90, loaded->ptx = 50;
   return strstr(text, ".entry") || strncmp(text, "FAKE CUBIN", 10) == 0 ? 0 : 200;
 }
