@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "compare_ranks.h"
 #include "facts/metadata.h"
 #include "machine/probe_facts.h"
 #include "report/finding_rows.h"
@@ -98,7 +99,11 @@ int run_check(const Options& options) {
       options.plans || writes(options, "html") || (options.verbose > 0 && options.format == "text");
   Progress progress(!options.quiet);
   request.progress = progress.callback();
+  if (!options.rank_environments.empty() && request.environment.empty()) {
+    throw WrongUsage("--rank-env: name the environment that is compared with --env");
+  }
   Report report = check(request);
+  compare_ranks(request, options.rank_environments, report);
   progress.end();
   if (!options.probe.empty()) {
     report.scope.push_back(

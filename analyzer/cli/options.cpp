@@ -109,6 +109,14 @@ void add_check(CLI::App& app, Options& options) {
                    "a venv, conda or system prefix: the targets are laid over it as pip would,\n"
                    "and this machine's libraries are read (default without TARGET: the active one)")
       ->type_name("PREFIX");
+  check
+      ->add_option("--rank-env", options.rank_environments,
+                   "the environment of other ranks of the same job: an error when the NCCL that\n"
+                   "it loads is of another release than that of --env; may be repeated")
+      ->type_name("PREFIX")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   check->add_flag("--host", options.host,
                   "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
                   "is assumed");
