@@ -161,6 +161,8 @@ ProbeLoad load_of(const ReportRoot& root, const ReportPlan& plan, const Environm
   load.predicted = why_not(root);
   load.python = environment.interpreter;
   for (const ReportOpen& open : plan.opens) {
+    // The first load of a process is the program itself.
+    if (open.path == environment.interpreter) continue;
     load.opens.push_back(
         {on_disk(environment.site, open.path), open.global, open.optional, open.lazy});
   }

@@ -26,7 +26,6 @@ struct Options {
   std::string color = "auto";
   std::string fail_on = "error";
   std::vector<std::string> gpus;
-  std::string probe;  ///< result of the probe, which stands for --gpu and --driver
   std::string symbols;  ///< inspect: pattern for --imports and --exports
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
   bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
@@ -34,6 +33,7 @@ struct Options {
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
   unsigned jobs = 0;
+  std::string probe;  ///< result of the probe, which stands for --gpu and --driver
 };
 
 /// The formats that a report has, in the order of the documentation.

@@ -83,30 +83,37 @@ def test_what_is_no_wheel_with_code_is_told():
     assert code == 3 and report["verdict"] == "not_run", report
 
 
-def installed(name, files):
-    """An environment with one package; its prefix."""
-    prefix = WORK / f"env-{name}"
+def environment_of(packages):
+    """An environment in which these packages, {name: {path: bytes}}, are installed; its prefix."""
+    prefix = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     (site,) = prefix.glob("lib/python3*/site-packages")
-    for member, data in files.items():
-        path = site / name / member
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    info = site / f"{name}-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-    (info / "RECORD").write_text("".join(f"{name}/{member},,\n" for member in files))
-    return prefix, site
+    for name, files in packages.items():
+        for path, data in files.items():
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).write_bytes(data)
+        info = site / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+    return prefix
+
+
+def installed():
+    own = {f"pkg/{name}": data for name, data in {"module.so": MODULE.read_bytes(), **fatbins(code="sm_90")}.items()}
+    fakes = {f"nvidia/{path.relative_to(SITE)}": path.read_bytes() for path in SITE.glob("*/lib/*.so*")}
+    return environment_of({"pkg": own, "nvidia_fakes": fakes})
 
 
 def test_a_packages_roots_are_opened_and_its_device_code_is_loaded():
-    prefix, site = installed("pkg", {"module.so": MODULE.read_bytes(), **fatbins(code="sm_90")})
-    (site / "nvidia").symlink_to(SITE)
+    prefix = installed()
     code, report = probe("--env", prefix, "--package", "pkg", "--steps", "device-code,load,curand")
     assert code == 0, report
     assert set(steps(report, "device-code")) == {"pkg/code.fatbin"}
     (load,) = steps(report, "load").values()
     assert load["subject"] == "pkg/module.so" and load["outcome"] == "pass", load
+    (curand,) = steps(report, "curand").values()
+    assert curand["libraries"][0]["path"].startswith(str(prefix.resolve())), curand
     assert load["checks"][0] == {"subject": "pkg/module.so", "predicted": "loads", "observed": "loads", "agrees": True,
                                  "kind": "library"}, load
     crashed, report = probe("--env", prefix, "--package", "pkg", "--steps", "load", FAKE_FAULT="open:segv")
@@ -128,7 +135,7 @@ def test_the_table_puts_prediction_beside_observation():
 
 def check(*arguments):
     done = subprocess.run([WHEELVET, "check", *map(str, arguments), "--format", "json"], capture_output=True, text=True)
-    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+    return done.returncode, json.loads(done.stdout or '{}')
 
 
 def probed(**settings):
