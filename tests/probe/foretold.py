@@ -56,9 +56,15 @@ def test_a_wheels_device_code_is_chosen_as_foretold():
     assert code == 0, report
     found = steps(report, "device-code")
     assert set(found) == {f"fits/{name}.fatbin" for name in ("plain", "own", "older", "both", "text")}, set(found)
-    for step in found.values():
-        assert {check["observed"] for check in step["checks"]} == {"1 load, 0 have nothing for it", "2 found by name"}, step
-        assert all(check["kind"] == "image" for check in step["checks"])
+    for subject, image in (("plain", "sm_90"), ("own", "sm_90a"), ("older", "compute_75"), ("both", "sm_90a"),
+                           ("text", "compute_90")):
+        checks = found[f"fits/{subject}.fatbin"]["checks"]
+        for gpu in (0, 1):
+            seen = {check["subject"].split()[-1]: check["observed"] for check in checks
+                    if check["subject"].startswith(f"GPU {gpu} ")}
+            assert seen == {"containers": "1 load, 0 have nothing for it", "images": f"1 x {image}",
+                            "kernels": "2 found by name"}, (subject, seen)
+        assert all(check["kind"] == "image" and check["agrees"] for check in checks), checks
 
 
 def test_a_wheel_without_code_for_the_gpu_fails_as_foretold_but_one_of_several_builds_may():
@@ -73,7 +79,7 @@ def test_a_wheel_without_code_for_the_gpu_fails_as_foretold_but_one_of_several_b
 def test_another_image_than_foretold_is_a_failure():
     code, report = probe(wheel("plain", fatbins(code="sm_90")), "--steps", "device-code", FAKE_CUDA_IMAGE="80")
     (step,) = steps(report, "device-code").values()
-    assert code == 1 and "sm_90 of compute_90 predicted, sm_80 of compute_90 observed" in step["reason"], step
+    assert code == 1 and "1 x sm_90 predicted, 1 x sm_80 of compute_90 observed" in step["reason"], step
 
 
 def test_what_is_no_wheel_with_code_is_told():

@@ -63,6 +63,7 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 std::string describe_log(const NcclLog& log) {
+  if (log.version.empty() && log.warnings.empty()) return "";
   std::string out = fmt::format("      NCCL's log  version {}, {} channels", printable(log.version),
                                 log.channels);
   if (!log.transports.empty()) out += ", via " + joined(log.transports);

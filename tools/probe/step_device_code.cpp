@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "job.h"
 #include "steps.h"
@@ -59,6 +60,7 @@ struct Tally {
   int loaded = 0, without_code = 0, refused = 0;
   std::size_t kernels = 0, missing = 0;
   int predicted_loads = 0, predicted_none = 0;
+  std::map<std::string, int> predicted_images, chosen_images;  // of the containers that loaded
   std::string first_refusal;
   std::vector<Check> disagreements;
 };
@@ -148,14 +150,30 @@ void load_container(Step& step, const Driver& driver, const Gpu& gpu,
     std::string seen = image_of(driver, function);
     std::string wanted = predicted == "none" ? predicted : wanted_image(predicted, gpu, seen);
     if (seen != wanted) disagree(tally, {subject, wanted, seen, false});
+    ++tally.predicted_images[predicted];
+    ++tally.chosen_images[seen == wanted ? predicted : seen];
   }
   must(driver, driver.cuModuleUnload(module), "cuModuleUnload");
+}
+
+/// "40 x sm_90a, 2 x compute_80"
+std::string counted(const std::map<std::string, int>& images) {
+  std::string out;
+  for (const auto& [image, count] : images) {
+    out += fmt::format("{}{} x {}", out.empty() ? "" : ", ", count, image);
+  }
+  return out;
 }
 
 void conclude(Step& step, const CodeLibrary& library, const Gpu& gpu, Tally& tally) {
   std::string subject = fmt::format("GPU {} ({})", gpu.index, capability(gpu));
   std::string predicted =
       fmt::format("{} load, {} have nothing for it", tally.predicted_loads, tally.predicted_none);
+  if (!tally.predicted_images.empty()) {
+    step.answer.checks.push_back({subject + " images", counted(tally.predicted_images),
+                                  counted(tally.chosen_images),
+                                  tally.predicted_images == tally.chosen_images, "image"});
+  }
   std::string observed =
       fmt::format("{} load, {} have nothing for it", tally.loaded, tally.without_code);
   if (tally.refused)
