@@ -171,10 +171,12 @@ TEST_CASE("NCCL's log tells version, channels, transports, network, settings and
 
 namespace {
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
 /// Sets variables of a launcher and takes them away again.
 struct Variables {
   std::vector<std::string> names;
-  explicit Variables(const std::vector<std::pair<std::string, std::string>>& values) {
+  explicit Variables(const Settings& values) {
     for (const auto& [name, value] : values) {
       setenv(name.c_str(), value.c_str(), 1);
       names.push_back(name);
@@ -198,12 +200,12 @@ TEST_CASE("the first host of a list as SLURM writes it") {
 }
 
 TEST_CASE("mpirun inside an allocation of SLURM counts ranks, SLURM its daemons") {
-  Variables set({{"SLURM_PROCID", "1"},
-                 {"SLURM_NTASKS", "2"},
-                 {"SLURM_STEP_NODELIST", "n[1-2]"},
-                 {"OMPI_COMM_WORLD_RANK", "9"},
-                 {"OMPI_COMM_WORLD_SIZE", "16"},
-                 {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
+  Variables set(Settings{{"SLURM_PROCID", "1"},
+                         {"SLURM_NTASKS", "2"},
+                         {"SLURM_STEP_NODELIST", "n[1-2]"},
+                         {"OMPI_COMM_WORLD_RANK", "9"},
+                         {"OMPI_COMM_WORLD_SIZE", "16"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
   std::string wrong;
   std::optional<Place> place = find_place("auto", "", wrong);
   REQUIRE(place);
@@ -217,10 +219,10 @@ TEST_CASE("mpirun inside an allocation of SLURM counts ranks, SLURM its daemons"
 
 TEST_CASE("torchrun's agent keeps MASTER_PORT where it says so") {
   Variables set(
-      {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}});
+      Settings{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}});
   std::string wrong;
   CHECK(find_place("auto", "", wrong)->port == 29500);
-  Variables agent({{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  Variables agent(Settings{{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   CHECK(find_place("auto", "", wrong)->port == 29501);
   CHECK(find_place("auto", "[::1]:7", wrong)->port == 7);
   CHECK(find_place("auto", "[::1]:7", wrong)->address == "::1");
@@ -228,15 +230,15 @@ TEST_CASE("torchrun's agent keeps MASTER_PORT where it says so") {
 
 TEST_CASE("a rank outside its world, a bad rendezvous and no address are told") {
   std::string wrong;
-  Variables set({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}});
+  Variables set(Settings{{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}});
   CHECK_FALSE(find_place("pmi", "h:1", wrong));
   CHECK(wrong.find("PMI_RANK=2") != std::string::npos);
-  Variables right({{"PMI_RANK", "1"}});
+  Variables right(Settings{{"PMI_RANK", "1"}});
   for (const char* text : {"h", ":1", "h:0", "h:65536", "h:x"}) {
     CHECK_FALSE(find_place("pmi", text, wrong));
   }
   CHECK_FALSE(find_place("pmi", "", wrong));
   CHECK(wrong.find("--rendezvous") != std::string::npos);
-  Variables alone({{"MPI_LOCALNRANKS", "2"}});
+  Variables alone(Settings{{"MPI_LOCALNRANKS", "2"}});
   CHECK(find_place("pmi", "", wrong)->address == "127.0.0.1");
 }
