@@ -126,23 +126,19 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
 
 }  // namespace
 
-Report check(const Request& request) {
+Input open_named(const std::string& name, bool target) { return open_input(name, target); }
+
+void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
+                 Reading& reading) {
+  reading.facts = read_facts(reading.inputs, {request.jobs, request.hash, request.progress});
+  rules = loaded.get();
+  read_python(reading.inputs, known_packages(rules), reading.facts, request.jobs);
+}
+
+Report judge(const Rules& rules, const Request& request, Reading& reading) {
   Stats stats;
   Clock clock(stats);
-  Machine machine;
-  bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
-  if (on_machine) machine = find_machine(request.sysroot);
-  machine.strict = request.host;
-  std::vector<Input> inputs = open_inputs(request, machine);
-  clock.lap("open");
-  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  Facts facts = read_facts(inputs, {request.jobs, request.hash, request.progress});
-  clock.lap("facts");
-  Rules rules = loaded.get();
-  read_python(inputs, known_packages(rules), facts, request.jobs);
-  clock.lap("python");
-  add_machine(machine, inputs, facts);
-  clock.lap("machine");
+  const auto& [inputs, facts, machine] = reading;
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
   scene.exact = request.alone;
   clock.lap("scene");
@@ -157,8 +153,30 @@ Report check(const Request& request) {
   std::vector<RootView> roots = view_roots(run);
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");
-  stats.bytes_read = facts.bytes_read;
-  stats.second_passes = facts.second_passes;
+  report.stats = stats;
+  return report;
+}
+
+Report check(const Request& request) {
+  Stats stats;
+  Clock clock(stats);
+  Reading reading;
+  bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
+  if (on_machine) reading.machine = find_machine(request.sysroot);
+  reading.machine.strict = request.host;
+  reading.inputs = open_inputs(request, reading.machine);
+  clock.lap("open");
+  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
+  Rules rules;
+  read_inputs(loaded, request, rules, reading);
+  clock.lap("facts");
+  add_machine(reading.machine, reading.inputs, reading.facts);
+  clock.lap("machine");
+  Report report = judge(rules, request, reading);
+  stats.seconds.insert(stats.seconds.end(), report.stats.seconds.begin(),
+                       report.stats.seconds.end());
+  stats.bytes_read = reading.facts.bytes_read;
+  stats.second_passes = reading.facts.second_passes;
   report.stats = stats;
   return report;
 }

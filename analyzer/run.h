@@ -3,9 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
+#include "rules/rules.h"
+#include "wheelvet/facts.h"
+#include "wheelvet/input.h"
+#include "wheelvet/machine.h"
 #include "wheelvet/report.h"
 
 namespace wheelvet {
@@ -24,6 +29,24 @@ struct Request {
   bool with_plans = false;           ///< keep the load plans in the report
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
+
+/// What was read, before anything is judged.
+struct Reading {
+  std::vector<Input> inputs;
+  Facts facts;
+  Machine machine;
+};
+
+/// Opens what a name stands for: a wheel, a folder, a file. WrongUsage for anything else.
+Input open_named(const std::string& name, bool target);
+
+/// Fills in the facts of the inputs, each of which is read once; `rules` may be on their way.
+void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
+                 Reading& reading);
+
+/// Sets the scene, links it and runs the checks. `reading` is only read, but for what the scenario
+/// itself adds to it. WrongUsage when the inputs do not go together.
+Report judge(const Rules& rules, const Request& request, Reading& reading);
 
 /// Judges every root of the targets beside the providers. WrongUsage for a request that makes no
 /// sense; what cannot be read is a Problem in the report.

@@ -3,6 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
+#include "config/baseline.h"
 #include "report/finding_rows.h"
 #include "report/render.h"
 #include "run.h"
@@ -11,35 +13,25 @@
 namespace wheelvet::cli {
 namespace {
 
-Severity threshold_of(const std::string& name) {
-  if (name == "note") return Severity::note;
-  return name == "warning" ? Severity::warning : Severity::error;
-}
-
 // Precedence: a proven failure stands although something else was unread.
 int exit_code(const Report& report, const Options& options) {
-  Severity threshold = threshold_of(options.fail_on);
+  Severity threshold = threshold_of(options);
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
                            [&](const Finding& finding) { return counts(finding, threshold); });
   if (found) return 1;
-  bool rests_on_trust =
-      std::any_of(report.assumptions.begin(), report.assumptions.end(),
-                  [](const Assumption& each) { return each.kind != "interpreter"; }) ||
-      std::any_of(report.inputs.begin(), report.inputs.end(),
-                  [](const ReportInput& each) { return each.kind == "stub"; });
-  if (!report.complete || (options.strict && rests_on_trust)) return 3;
+  if (!report.complete || (options.strict && rests_on_trust(report))) return 3;
   return 0;
 }
 
 std::string rendered(const Report& report, const std::string& format, const Options& options,
                      bool color) {
-  RenderOptions render{threshold_of(options.fail_on)};
+  RenderOptions render{threshold_of(options)};
   if (format == "json") return render_json(report, options.stats);
-  if (format == "sarif") return render_sarif(report, load_catalog(), render);
+  if (format == "sarif") return render_sarif({{"", &report}}, load_catalog(), render);
   if (format == "junit") return render_junit(report, render);
   if (format == "markdown") return render_markdown(report, render);
   if (format == "html") return render_html(report);
-  if (format == "github") return render_github(report, render);
+  if (format == "github") return render_github(report, "", render);
   return render_text(report, {color, options.quiet ? -1 : options.verbose, options.stats});
 }
 
@@ -63,7 +55,19 @@ std::string environment_of(const Options& options) {
 
 }  // namespace
 
-int run_check(const Options& options) {
+bool rests_on_trust(const Report& report) {
+  return std::any_of(report.assumptions.begin(), report.assumptions.end(),
+                     [](const Assumption& each) { return each.kind != "interpreter"; }) ||
+         std::any_of(report.inputs.begin(), report.inputs.end(),
+                     [](const ReportInput& each) { return each.kind == "stub"; });
+}
+
+int run_check(const Options& typed) {
+  Settings settings = settle(typed);
+  const Options& options = settings.options;
+  Gate gate = gate_of(settings);
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   Request request;
   request.targets = options.targets;
   request.providers = options.providers;
@@ -81,6 +85,10 @@ int run_check(const Options& options) {
   request.progress = progress.callback();
   Report report = check(request);
   progress.end();
+  apply_gate(gate, report);
+  for (Finding& finding : judge_gate(gate)) report.findings.push_back(std::move(finding));
+  sort_findings(report.findings);
+  if (baseline) apply_baseline(*baseline, report);
   for (const auto& [format, path] : options.format_files) {
     write_file(path, rendered(report, format, options, false));
   }

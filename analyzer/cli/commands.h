@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "wheelvet/report.h"
 
 namespace wheelvet::cli {
 
@@ -13,6 +14,12 @@ int run_stub(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);
+int run_config(const Options& options);
+int run_matrix(const Options& options);
+int run_merge(const Options& options);
+
+/// True when a verdict rests on assumptions or stubs, which --strict does not accept.
+bool rests_on_trust(const Report& report);
 
 /// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be
 /// written.

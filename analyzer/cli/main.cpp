@@ -27,6 +27,12 @@ int dispatch(const cli::Options& options) {
       return cli::run_rules(options);
     case cli::Command::schema:
       return cli::run_schema(options);
+    case cli::Command::config:
+      return cli::run_config(options);
+    case cli::Command::matrix:
+      return cli::run_matrix(options);
+    case cli::Command::merge:
+      return cli::run_merge(options);
     case cli::Command::none:
       break;
   }

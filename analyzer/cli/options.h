@@ -1,13 +1,14 @@
 // What was typed, as one plain structure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema };
+enum class Command { none, check, inspect, stub, probe, rules, schema, config, matrix, merge };
 
 struct Options {
   Command command = Command::none;
@@ -22,7 +23,12 @@ struct Options {
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
-  std::string symbols;  ///< inspect: pattern for --imports and --exports
+  std::string symbols;                      ///< inspect: pattern for --imports and --exports
+  std::vector<std::string> select, ignore;  ///< patterns of rules
+  std::string baseline;
+  std::string config;  ///< configuration file; empty: found by walking up
+  bool no_config = false;
+  std::set<std::string> typed;  ///< names of the options that were on the command line
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
@@ -30,8 +36,12 @@ struct Options {
   unsigned jobs = 0;
 };
 
-/// The formats that a report has, in the order of the documentation.
-const std::vector<std::string>& report_formats();
+/// The formats that a report has, in the order of the documentation; a matrix has one more.
+const std::vector<std::string>& report_formats(bool of_matrix);
+
+/// Sets format and format_files from words such as "json" (the output) and "sarif=out.sarif" (that
+/// file). Returns what is wrong with them, or nothing.
+std::string choose_formats(const std::vector<std::string>& words, Options& options);
 
 /// Parses the command line. When it asks for help or the version, or makes no sense, the text is
 /// printed and `exit_code` is set to 0 or 2; otherwise `exit_code` is -1.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "input/sha256.h"
+#include "input/hash.h"
 #include "report/escape.h"
 
 namespace wheelvet {
@@ -82,7 +82,7 @@ std::string base64(const std::vector<std::uint8_t>& bytes) {
 
 // What a content security policy calls a text by (CSP Level 3, 2.3.1).
 std::string source_of(const std::string& text) {
-  Sha256 hash;
+  Hasher hash;
   hash.add(Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
   return "'sha256-" + base64(hash.digest()) + "'";
 }

@@ -269,7 +269,7 @@ Json header() {
 
 }  // namespace
 
-std::string render_json(const Report& report, bool stats) {
+std::string render_json(const Report& report, bool stats, int indent) {
   Json out = header();
   out["verdict"] = to_string(report.verdict);
   out["headline"] = text(report.headline);
@@ -304,7 +304,7 @@ std::string render_json(const Report& report, bool stats) {
                     {"second_passes", report.stats.second_passes},
                     {"seconds", seconds}};
   }
-  return out.dump(2) + "\n";
+  return out.dump(indent) + "\n";
 }
 
 std::string render_json(const Inspection& inspection) {
@@ -330,7 +330,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "probe", "tuning"};
+  return {"report", "load-plan", "inspect", "matrix", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

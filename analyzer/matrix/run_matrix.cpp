@@ -1,0 +1,189 @@
+#include "matrix/run_matrix.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "matrix/result_cache.h"
+#include "wheelvet/problem.h"
+
+namespace wheelvet {
+namespace {
+
+// All inputs of the cells to be judged, each once; a cell borrows its own.
+struct Pool {
+  Reading reading;
+  std::map<std::string, std::size_t> places;  // name -> index
+
+  void open(const std::string& name) {
+    bool fresh = places.try_emplace(name, reading.inputs.size()).second;
+    if (fresh) reading.inputs.push_back(open_named(name, false));
+  }
+
+  // Out of a pool that is needed no more. Python source is read of targets.
+  void take(const std::string& name, bool target, Pool& other) {
+    auto [place, fresh] = places.try_emplace(name, reading.inputs.size());
+    if (fresh) reading.inputs.push_back(std::move(other.reading.inputs[other.places.at(name)]));
+    if (target) reading.inputs[place->second].target = true;
+  }
+};
+
+std::vector<std::string> names_of(const MatrixPlan& plan, const PlannedCell& cell) {
+  std::vector<std::string> names = {plan.targets[cell.target]};
+  const std::vector<std::string>& providers = plan.columns[cell.column].providers;
+  // A wheel beside itself is the same wheel.
+  for (const std::string& name : providers) {
+    if (name != names.front()) names.push_back(name);
+  }
+  return names;
+}
+
+Request request_of(const MatrixPlan& plan, const PlannedCell& cell, const Request& each) {
+  Request request = each;
+  const MatrixScenario& scenario = plan.scenarios[cell.scenario];
+  if (!scenario.python.empty()) request.python = scenario.python;
+  if (!scenario.imports.empty()) request.imports = scenario.imports;
+  return request;
+}
+
+// What was read is handed over and taken back, never copied: a torch has megabytes of tables.
+class Loan {
+ public:
+  Loan(Pool& pool, const std::vector<std::string>& names) : pool_(pool) {
+    for (const std::string& name : names) {
+      std::size_t from = pool_.places.at(name);
+      Reading& all = pool_.reading;
+      from_.push_back(from);
+      reading.inputs.push_back(std::move(all.inputs[from]));
+      reading.inputs.back().target = from_.size() == 1;
+      reading.facts.inputs.push_back(std::move(all.facts.inputs[from]));
+      reading.facts.inputs.back().input = from_.size() - 1;
+    }
+    reading.facts.hashed = pool_.reading.facts.hashed;
+  }
+  ~Loan() {
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      pool_.reading.inputs[from_[i]] = std::move(reading.inputs[i]);
+      pool_.reading.facts.inputs[from_[i]] = std::move(reading.facts.inputs[i]);
+    }
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+  Reading reading;
+
+ private:
+  Pool& pool_;
+  std::vector<std::size_t> from_;
+};
+
+// Inputs that do not go together are told in their cell; the others are judged.
+Report not_judged(const std::string& reason) {
+  Report report;
+  report.verdict = Status::undecided;
+  report.complete = false;
+  report.headline = "not judged: " + reason;
+  report.problems.push_back({{}, {}, {}, std::nullopt, reason});
+  return report;
+}
+
+Report judge_cell(const Rules& rules, const Request& request, Pool& pool,
+                  const std::vector<std::string>& names) {
+  Loan loan(pool, names);
+  try {
+    return judge(rules, request, loan.reading);
+  } catch (const WrongUsage& error) {
+    return not_judged(error.what());
+  }
+}
+
+std::string key_of(const Request& request, Pool& pool, const std::vector<std::string>& names) {
+  std::vector<Input> roles;
+  std::vector<const Input*> inputs;
+  roles.reserve(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Input& known = pool.reading.inputs[pool.places.at(names[i])];
+    Input& role = roles.emplace_back();
+    role.kind = known.kind;
+    role.path = known.path;
+    role.label = known.label;
+    role.size = known.size;
+    role.identity = known.identity;
+    role.problems = known.problems;
+    role.target = i == 0;
+    inputs.push_back(&role);
+  }
+  return cache_key(request, inputs);
+}
+
+struct Todo {
+  const PlannedCell* cell;
+  std::vector<std::string> names;
+  std::string key;
+  std::optional<Report> report;
+};
+
+// Opening reads the table of an archive alone: enough to ask the cache.
+std::vector<Todo> look_up(const MatrixPlan& plan, const std::vector<PlannedCell>& cells,
+                          const MatrixRequest& request, Pool& pool) {
+  std::vector<Todo> out;
+  for (const PlannedCell& cell : cells) {
+    Todo& todo = out.emplace_back();
+    todo.cell = &cell;
+    todo.names = names_of(plan, cell);
+    for (const std::string& name : todo.names) pool.open(name);
+    if (request.cache.empty()) continue;
+    todo.key = key_of(request_of(plan, cell, request.each), pool, todo.names);
+    if (!todo.key.empty()) todo.report = cached_report(request.cache, todo.key);
+  }
+  return out;
+}
+
+void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& opened,
+                std::vector<Todo>& todos) {
+  Pool pool;
+  for (const Todo& todo : todos) {
+    if (todo.report) continue;
+    for (std::size_t i = 0; i < todo.names.size(); ++i) pool.take(todo.names[i], i == 0, opened);
+  }
+  if (pool.reading.inputs.empty()) return;
+  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
+  Rules rules;
+  read_inputs(loaded, request.each, rules, pool.reading);
+  for (Todo& todo : todos) {
+    if (todo.report) continue;
+    Request own = request_of(plan, *todo.cell, request.each);
+    todo.report = judge_cell(rules, own, pool, todo.names);
+    bool keep = !todo.key.empty() && todo.report->problems.empty();
+    if (keep) keep_report(request.cache, todo.key, *todo.report);
+  }
+}
+
+}  // namespace
+
+MatrixReport run_matrix(const MatrixPlan& plan, const MatrixRequest& request, Gate& gate,
+                        const Baseline* baseline) {
+  std::vector<PlannedCell> all = plan_cells(plan);
+  std::vector<PlannedCell> cells = shard_of(all, request.part, request.parts);
+  Pool opened;
+  std::vector<Todo> todos = look_up(plan, cells, request, opened);
+  MatrixReport out;
+  for (const Todo& todo : todos) out.from_cache += todo.report ? 1 : 0;
+  judge_rest(plan, request, opened, todos);
+  out.file = plan.file;
+  out.total = all.size();
+  out.configuration = gate.file;
+  for (Todo& todo : todos) {
+    MatrixCell& cell = out.cells.emplace_back();
+    cell.index = todo.cell->index;
+    cell.name = todo.cell->name;
+    cell.report = std::move(*todo.report);
+    apply_gate(gate, cell.report);
+    if (baseline) apply_baseline(*baseline, cell.report);
+    apply_expectations(plan, request.threshold, cell);
+  }
+  out.findings = judge_expectations(plan, all);
+  return out;
+}
+
+}  // namespace wheelvet
