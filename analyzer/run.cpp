@@ -9,8 +9,10 @@
 
 #include "checks/checks.h"
 #include "checks/explain.h"
+#include "checks/torch_releases.h"
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
+#include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
 #include "link/scene.h"
@@ -59,10 +61,10 @@ void open_environment(const Request& request, Machine& machine, std::vector<Inpu
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
   std::vector<Input> inputs;
   for (const std::string& path : name_inputs(request.targets)) {
-    inputs.push_back(open_input(path, true));
+    inputs.push_back(open_named(path, true));
   }
   for (const std::string& path : name_inputs(request.providers)) {
-    inputs.push_back(open_input(path, false));
+    inputs.push_back(open_named(path, false));
   }
   if (!request.environment.empty()) open_environment(request, machine, inputs);
   // A folder beside the machine's own files lies somewhere on it.
@@ -113,6 +115,31 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
+// What the history knows of the releases among the inputs; empty when there are none.
+std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
+  bool any = std::any_of(inputs.begin(), inputs.end(),
+                         [](const Input& input) { return input.kind == InputKind::release; });
+  if (!any) return std::nullopt;
+  AskedHistory asked = ask_history(inputs, facts);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind != InputKind::release) continue;
+    ReleaseBuild release =
+        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
+    facts.inputs[i] = open_release(asked, release, inputs[i], i);
+  }
+  return asked;
+}
+
+// How the roots that miss something of torch's fare with each of its releases.
+TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               std::optional<AskedHistory> asked) {
+  TorchReleases out;
+  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
+  out.beside = build_beside(out.asked, scene);
+  out.trials = try_releases(staging, out.asked);
+  return out;
+}
+
 // The machine's own files, as one more input.
 void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& facts) {
   if (!machine.given) return;
@@ -126,7 +153,15 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
 
 }  // namespace
 
-Input open_named(const std::string& name, bool target) { return open_input(name, target); }
+Input open_named(const std::string& name, bool target) {
+  std::error_code error;
+  if (!std::filesystem::exists(name, error)) {
+    if (std::optional<ReleaseName> release = read_release_name(name)) {
+      return name_release(*release, target);
+    }
+  }
+  return open_input(name, target);
+}
 
 void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
                  Reading& reading) {
@@ -138,7 +173,10 @@ void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rule
 Report judge(const Rules& rules, const Request& request, Reading& reading) {
   Stats stats;
   Clock clock(stats);
-  const auto& [inputs, facts, machine] = reading;
+  auto& [inputs, facts, machine] = reading;
+  std::optional<AskedHistory> history = open_releases(inputs, facts);
+  add_machine(machine, inputs, facts);
+  clock.lap("machine");
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
   scene.exact = request.alone;
   clock.lap("scene");
@@ -151,6 +189,14 @@ Report judge(const Rules& rules, const Request& request, Reading& reading) {
   clock.lap("link");
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);
+  options.only = roots_missing_torch(run, roots);
+  std::optional<TorchReleases> torch;
+  if (!options.only.empty()) {
+    Staging staging{inputs, facts, rules, machine, scene.python, options};
+    torch = compare_releases(staging, scene, std::move(history));
+    run.torch = &*torch;
+  }
+  clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
   clock.lap("checks");
   report.stats = stats;
@@ -170,8 +216,6 @@ Report check(const Request& request) {
   Rules rules;
   read_inputs(loaded, request, rules, reading);
   clock.lap("facts");
-  add_machine(reading.machine, reading.inputs, reading.facts);
-  clock.lap("machine");
   Report report = judge(rules, request, reading);
   stats.seconds.insert(stats.seconds.end(), report.stats.seconds.begin(),
                        report.stats.seconds.end());

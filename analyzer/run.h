@@ -37,7 +37,8 @@ struct Reading {
   Machine machine;
 };
 
-/// Opens what a name stands for: a wheel, a folder, a file. WrongUsage for anything else.
+/// Opens what a name stands for: a wheel, a folder, a file, or a release from the history.
+/// WrongUsage for anything else.
 Input open_named(const std::string& name, bool target);
 
 /// Fills in the facts of the inputs, each of which is read once; `rules` may be on their way.

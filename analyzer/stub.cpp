@@ -10,8 +10,8 @@
 #include "facts/read_facts.h"
 #include "facts/slice.h"
 #include "input/archive.h"
-#include "input/open_inputs.h"
 #include "input/hash.h"
+#include "input/open_inputs.h"
 #include "input/stub_manifest.h"
 #include "input/zip_writer.h"
 

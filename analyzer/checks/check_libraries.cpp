@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "checks/checks.h"
+#include "checks/torch_releases.h"
+#include "history/name_forms.h"
 
 namespace wheelvet {
 namespace {
@@ -40,6 +42,56 @@ void needs_torch(const RootView& view, const PlannedObject& object, FindingSet& 
   finding.fix = "add the torch wheel it is to run with: --with torch-*.whl";
   add_once(finding.evidence, fmt::format("needs {}", object.name));
   add_once(finding.roots, view.path);
+}
+
+// Which releases the roots would load with, and the command that judges one of them.
+void say_releases(const Run& run, Finding& finding) {
+  if (!run.torch) return;
+  const History& history = run.torch->asked.history;
+  std::string target;
+  for (const Input& input : run.inputs) {
+    if (input.target && target.empty()) target = input.label;
+  }
+  std::vector<std::uint32_t> builds = builds_that_load(run, finding.roots);
+  if (builds.empty()) {
+    finding.evidence.push_back(
+        fmt::format("loads with no release that the history has (torch {} to {})",
+                    history.builds[run.torch->trials.front().release.build].version,
+                    history.builds[run.torch->trials.back().release.build].version));
+    finding.fix = fmt::format("wheelvet compat {}, which says why", target);
+    return;
+  }
+  finding.evidence.push_back(fmt::format("loads with torch {}, by the history of its names",
+                                         release_range(history, builds)));
+  finding.fix = fmt::format(
+      "wheelvet check {} --with torch=={}, or the torch wheel that it is to "
+      "run with",
+      target, history.builds[builds.back()].version);
+}
+
+// What a build of torch brings that was not read: CUDA's libraries, in a release that is not known.
+void needs_unread_build(const Run& run, const RootView& view, const PlannedObject& object,
+                        FindingSet& found) {
+  Finding& finding = found.at("unread", "PIN-001", Severity::note);
+  std::string build = "the build of torch";
+  for (const ScenePackage& package : run.scene.packages) {
+    bool torch = !package.replaced && normalised_name(package.facts->name) == "torch";
+    if (torch) build = "torch " + package.facts->version;
+  }
+  finding.title = fmt::format("needs CUDA libraries that {} may bring: it was not read", build);
+  finding.cause =
+      "the history holds one build of each release; which CUDA libraries another build brings is "
+      "not known";
+  finding.fix = "give the wheel of that build, or a stub of it, with --with";
+  add_once(finding.evidence, fmt::format("needs {}", object.name));
+  add_once(finding.roots, view.path);
+}
+
+// True when a build of torch stands among the inputs of which only the release was read.
+bool has_unread_build(const Run& run) {
+  return std::any_of(run.scene.files.begin(), run.scene.files.end(), [](const SceneFile& file) {
+    return file.facts->known && !file.facts->known->needs_known;
+  });
 }
 
 void missing_library(const Run& run, const RootView& view, const PlannedObject& object,
@@ -208,6 +260,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
       return absent(object) && is_kind(rule_of(run, object), {"torch"});
     });
   });
+  bool unread = has_unread_build(run);
   for (const RootView& view : roots) {
     only_after(view, found);
     for (const OpenedFirst& first : view.root->first) {
@@ -226,6 +279,8 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
                       run.inputs[run.scene.files[view.root->file].input].location.empty();
       if (may_come && absent(object) && is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
         needs_torch(view, object, found);
+      } else if (unread && absent(object) && is_kind(rule_of(run, object), {"cuda", "nccl"})) {
+        needs_unread_build(run, view, object, found);
       } else if (absent(object)) {
         missing_library(run, view, object, found);
       } else if (object.file != none) {
@@ -236,7 +291,11 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
       }
     }
   }
-  return found.take();
+  std::vector<Finding> findings = found.take();
+  for (Finding& finding : findings) {
+    if (finding.id == "LIB-003") say_releases(run, finding);
+  }
+  return findings;
 }
 
 }  // namespace wheelvet

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "checks/checks.h"
+#include "checks/torch_releases.h"
 #include "link/demangle.h"
 #include "link/near_miss.h"
 #include "link/process.h"
@@ -146,6 +147,9 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   if (names.empty()) return {};
   std::map<std::string, std::vector<Resemblance>> resemblances =
       find_resemblances(run.scene, names);
+  for (auto& [symbol, near] : resemblances) {
+    if (family_of(*run.scene.rules, symbol) == "torch") rank_by_history(run, symbol, near);
+  }
 
   // A name without a relative goes with those of the same importer that have one: the reason is
   // most likely the same, and the reader sees each name's own evidence.
@@ -175,7 +179,12 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
     groups[&finding] = {provider, string_abi};
     add_symbol(missing, near, finding);
   }
-  for (const auto& [finding, group] : groups) explain(run, *finding, group.first, group.second);
+  for (const auto& [finding, group] : groups) {
+    explain(run, *finding, group.first, group.second);
+    bool of_torch = group.first.starts_with("torch ") && !finding->objects.empty();
+    if (!of_torch) continue;
+    explain_by_history(run, package_of_object(run, finding->objects.front()), *finding);
+  }
   return found.take();
 }
 

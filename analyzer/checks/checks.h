@@ -14,12 +14,17 @@
 
 namespace wheelvet {
 
+struct TorchReleases;
+
 /// Everything a rule may look at.
 struct Run {
   const std::vector<Input>& inputs;
   const Facts& facts;
   const Scene& scene;
   const Links& links;
+  /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
+  /// the table.
+  TorchReleases* torch = nullptr;
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.

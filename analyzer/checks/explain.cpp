@@ -25,6 +25,8 @@ std::string_view kind_name(InputKind kind) {
       return "file";
     case InputKind::machine:
       return "machine";
+    case InputKind::release:
+      return "release";
   }
   return "";
 }
@@ -124,7 +126,8 @@ void add_root(const Run& run, const RootView& view, const std::string& group,
     bool concerns =
         std::find(finding.roots.begin(), finding.roots.end(), view.path) != finding.roots.end();
     if (!concerns) continue;
-    if (finding.id == "LIB-003" || finding.id == "LIB-008") unanswered = true;
+    bool open = finding.id == "LIB-003" || finding.id == "LIB-008" || finding.id == "PIN-001";
+    if (open) unanswered = true;
     if (finding.severity == Severity::error) fails = true;
     if (finding.alternative || finding.unopened) fails_as_alternative = true;
   }
@@ -308,6 +311,10 @@ std::vector<std::string> scope_of(const Run& run) {
   for (const Input& input : run.inputs) {
     if (input.kind == InputKind::folder) {
       out.push_back(fmt::format("RECORD of {}: not checked: installed", input.label));
+    }
+    if (input.kind == InputKind::release && !input.instead) {
+      out.push_back(fmt::format("{}: judged by the history of its exported names, not by its files",
+                                input.label));
     }
     if (input.kind != InputKind::stub) continue;
     if (run.facts.hashed) {

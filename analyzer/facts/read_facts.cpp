@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "facts/elf_facts.h"
+#include "facts/library_release.h"
 #include "facts/metadata.h"
 #include "facts/record.h"
 #include "facts/spool.h"
@@ -90,6 +91,7 @@ void read_streamed(Job& job, Counters& counters) {
     if (job.file->kind != FileKind::elf) return;
     try {
       job.file->elf = read_elf(spool.view());
+      job.file->release = stated_release(spool.view(), job.file->elf.soname);
       return;
     } catch (const Unreadable&) {
       if (spool.missed().empty() || pass == max_passes) throw;
@@ -110,7 +112,9 @@ void read_at(const std::string& path, FileFacts& facts, Counters& counters) {
                    }};
   std::uint64_t front = std::min<std::uint64_t>(file.size(), 4096);
   facts.kind = classify(counted.bytes(0, front), file.size());
-  if (facts.kind == FileKind::elf) facts.elf = read_elf(counted);
+  if (facts.kind != FileKind::elf) return;
+  facts.elf = read_elf(counted);
+  facts.release = stated_release(counted, facts.elf.soname);
 }
 
 void read_file(Job& job, Counters& counters) {

@@ -133,6 +133,31 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
   return rule.versioned ? Owns::no : Owns::maybe;
 }
 
+// Whether a library of a release that is known by its history exports a name. What the history does
+// not keep (std templates, bundled third parties) is not known; names that belong to another kind
+// of library are no library of torch's.
+Owns known_to_own(const Scene& scene, const PlannedObject& object, const FileFacts& facts,
+                  const Wanted& wanted) {
+  const KnownExports& known = *facts.known;
+  std::string_view name = wanted.name.text;
+  std::size_t library = library_of(*scene.rules, facts.elf.soname);
+  const LibraryRule* rule = library == none ? nullptr : &scene.rules->libraries[library];
+  if (rule && rule->kind != "torch") {  // bundled, under the name of a library with an owner
+    PlannedObject as_system = object;
+    as_system.library = library;
+    as_system.found = Found::system;
+    as_system.names.push_back(facts.elf.soname);
+    return owns_itself(scene, as_system, wanted);
+  }
+  if (known.exported.contains(name)) return Owns::yes;
+  if (known.possible.contains(name)) return Owns::maybe;
+  bool may_come = !known.needs_known && may_bring("torch", wanted.family);
+  if (may_come && !wanted.version) return Owns::maybe;
+  bool decided = known.asked->contains(name) || known.nothing || wanted.version.has_value();
+  if (decided) return Owns::no;
+  return wanted.family.empty() || wanted.family == "torch" ? Owns::maybe : Owns::no;
+}
+
 Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
   Owns answer = owns_itself(scene, object, wanted);
   if (answer == Owns::no && !wanted.version && object.library != none &&
@@ -232,6 +257,8 @@ class Binder {
   // True when `candidate` ends the search.
   bool settle(std::size_t candidate, Wanted& wanted, Binding& binding, std::size_t& maybe) {
     const PlannedObject& object = link_.plan.objects[candidate];
+    const FileFacts* file = object.file == none ? nullptr : scene_.files[object.file].facts;
+    if (file && file->known) return settle_known(candidate, *file, wanted, binding, maybe);
     if (const ElfFacts* elf = elf_of(scene_, object)) {
       if (wanted.copy && object.found == Found::interpreter) return false;
       const VersionNames& versions = context_.versions_of(object.file);
@@ -260,6 +287,18 @@ class Binder {
     }
     if (maybe == none) maybe = candidate;
     return false;
+  }
+
+  // The same for a library of which only the history is at hand.
+  bool settle_known(std::size_t candidate, const FileFacts& file, Wanted& wanted, Binding& binding,
+                    std::size_t& maybe) {
+    if (wanted.family.empty()) wanted.family = family_of(*scene_.rules, wanted.name.text);
+    Owns answer = known_to_own(scene_, link_.plan.objects[candidate], file, wanted);
+    if (answer == Owns::maybe && maybe == none) maybe = candidate;
+    if (answer != Owns::yes) return false;
+    binding.outcome = Outcome::bound;
+    binding.provider = candidate;
+    return true;
   }
 
   // Up to glibc 2.40 the process is ended when the very file that a version is wanted of has no

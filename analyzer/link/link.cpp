@@ -40,7 +40,8 @@ std::set<std::string> needed_closure(const Scene& scene, std::size_t file) {
 const PackageFacts* importable(const Scene& scene, const ImportRule& rule) {
   if (rule.steps.empty() || first_match(scene, rule.steps.front().open) == none) return nullptr;
   for (const ScenePackage& package : scene.packages) {
-    if (normalised_name(package.facts->name) == rule.package) return package.facts;
+    bool there = !package.replaced && normalised_name(package.facts->name) == rule.package;
+    if (there) return package.facts;
   }
   static const PackageFacts unknown;
   return &unknown;
@@ -52,7 +53,8 @@ std::vector<std::size_t> files_to_judge(const Scene& scene, bool installed) {
   for (const auto& [path, index] : scene.by_path) {
     const SceneFile& file = scene.files[index];
     bool wanted = installed ? file.installed && !file.target : file.target;
-    if (wanted && loadable(*file.facts)) files.push_back(index);
+    // Of a release known by its history the imports are not known: it is no root.
+    if (wanted && loadable(*file.facts) && !file.facts->known) files.push_back(index);
   }
   std::sort(files.begin(), files.end(), [&](std::size_t a, std::size_t b) {
     return scene.files[a].facts->path < scene.files[b].facts->path;
@@ -69,6 +71,7 @@ class Linker {
     Links links;
     std::vector<std::size_t> roots = options_.alone ? files_to_judge(scene_, options_.installed)
                                                     : find_roots(scene_, options_.installed);
+    leave_asked(roots);
     links.roots = link_all(roots);
     std::set<std::size_t> reached;
     for (const LinkedRoot& root : links.roots) {
@@ -82,6 +85,7 @@ class Linker {
     };
     // Files that need only each other, and those that a namesake stands in for, are in no plan yet.
     std::vector<std::size_t> rest = files_to_judge(scene_, options_.installed);
+    leave_asked(rest);
     for (std::size_t file : rest) {
       if (!options_.alone && !reached.contains(file)) add(file);
     }
@@ -94,6 +98,13 @@ class Linker {
   }
 
  private:
+  void leave_asked(std::vector<std::size_t>& files) const {
+    if (options_.only.empty()) return;
+    std::erase_if(files, [&](std::size_t file) {
+      return !options_.only.contains(scene_.files[file].facts->path);
+    });
+  }
+
   std::vector<LinkedRoot> link_all(const std::vector<std::size_t>& files) {
     std::vector<LinkedRoot> roots(files.size());
     std::atomic<std::size_t> next{0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct LinkOptions {
   std::vector<std::string> imports;  ///< modules imported first for every root, in order
   /// Every file is a root, opened in a process in which nothing else was imported or opened.
   bool alone = false;
-  unsigned jobs = 1;       ///< threads
-  bool installed = false;  ///< the roots are those of the environment, not of the targets
+  unsigned jobs = 1;                ///< threads
+  bool installed = false;           ///< the roots are those of the environment, not of the targets
+  std::set<std::string> only = {};  ///< judge these roots alone, by installed path; empty for all
 };
 
 /// A library that no search path of a root reaches, opened before it.

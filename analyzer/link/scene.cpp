@@ -57,11 +57,23 @@ void add_requirements(Scene& scene, const PackageFacts& package, bool settled) {
 void add_packages(Scene& scene, const std::vector<Input>& inputs, const Facts& facts,
                   bool without_targets) {
   std::map<std::string, std::size_t> seen;
+  std::set<std::string> given_instead;
+  for (const InputFacts& input : facts.inputs) {
+    if (!inputs[input.input].instead) continue;
+    for (const PackageFacts& package : input.packages) {
+      given_instead.insert(normalised_name(package.name));
+    }
+  }
   for (const InputFacts& input : facts.inputs) {  // targets come first
+    const Input& of = inputs[input.input];
     bool installed = !inputs[input.input].location.empty();
     for (const PackageFacts& package : input.packages) {
-      bool target = inputs[input.input].target;
+      bool target = of.target;
       if (target && without_targets) continue;
+      if (!of.instead && given_instead.contains(normalised_name(package.name))) {
+        scene.packages.push_back({&package, input.input, target, true});
+        continue;
+      }
       auto [known, fresh] = seen.emplace(normalised_name(package.name), scene.packages.size());
       ScenePackage entry{&package, input.input, target, false};
       if (!fresh) {

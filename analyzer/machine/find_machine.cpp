@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "machine/ld_cache.h"
+#include "machine/toolkit.h"
 #include "machine/tree.h"
 #include "rules/rules.h"
 #include "wheelvet/problem.h"
@@ -204,6 +205,7 @@ Machine find_machine(const std::string& root) {
   }
   machine.capabilities = subfolders(machine, levels);
   read_preload_file(machine);
+  machine.toolkits = find_toolkits(machine.root);
   return machine;
 }
 

@@ -20,6 +20,8 @@ class Reader {
       : machine_(machine), inputs_(inputs) {
     for (const std::string& folder : machine.library_path) add_folder(folder);
     for (const std::string& folder : machine.default_folders) add_folder(folder);
+    // Not searched, but what lies there is what a search would find if it were.
+    for (const ToolkitFolder& toolkit : machine.toolkits) add_one_folder(toolkit.path);
   }
 
   // `path`: where the file is for a process on the machine; empty when it is nowhere.

@@ -48,6 +48,8 @@ std::string cache_key(const Request& request, const std::vector<const Input*>& i
     if (input->kind == InputKind::folder || !input->problems.empty()) return {};
     add(all, fmt::format("{} {} {}", static_cast<int>(input->kind), input->target, input->size));
     add(all, input->label);
+    // A release has no bytes of its own: what is known of it is in the program.
+    if (input->kind == InputKind::release) add(all, input->path);
     add(all, input->kind == InputKind::file ? sha256_of_file(input->path) : input->identity);
   }
   return sha256_hex(Bytes(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));

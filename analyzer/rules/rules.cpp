@@ -11,6 +11,7 @@
 
 #include "embedded_rules.h"
 #include "rules/toml_document.h"
+#include "rules/toml_text.h"
 #include "wheelvet/link.h"
 #include "wheelvet/problem.h"
 
@@ -356,6 +357,67 @@ int compare_versions(std::string_view a, std::string_view b) {
     if (left != right) return left < right ? -1 : 1;
   }
   return 0;
+}
+
+namespace {
+
+std::vector<std::string> plain_values(const toml::node& node) {
+  std::vector<std::string> out;
+  if (const toml::array* array = node.as_array()) {
+    for (const toml::node& each : *array) {
+      for (std::string& value : plain_values(each)) out.push_back(std::move(value));
+    }
+  } else if (auto text = node.value<std::string>()) {
+    out.push_back(*text);
+  } else if (const auto* truth = node.as_boolean()) {
+    out.push_back(truth->get() ? "true" : "false");
+  } else if (const auto* number = node.as_integer()) {
+    out.push_back(fmt::format("{}", number->get()));
+  }
+  return out;
+}
+
+TomlTable plain_table(const toml::table& table) {
+  TomlTable out;
+  for (const auto& [key, node] : table) {
+    if (!node.is_table()) out.emplace(std::string(key.str()), plain_values(node));
+  }
+  return out;
+}
+
+}  // namespace
+
+TomlText read_toml(std::string_view text, std::string_view name) {
+  TomlText out;
+  try {
+    toml::table file = toml::parse(text, name);
+    for (const auto& [key, node] : file) {
+      std::string word(key.str());
+      if (const toml::table* table = node.as_table()) {
+        out[word].push_back(plain_table(*table));
+      } else if (const toml::array* array = node.as_array(); array && array->is_array_of_tables()) {
+        for (const toml::node& each : *array) out[word].push_back(plain_table(*each.as_table()));
+      } else {
+        if (out[""].empty()) out[""].emplace_back();
+        out[""].front()[word] = plain_values(node);
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    throw WrongUsage(
+        fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  }
+  return out;
+}
+
+const std::vector<std::string>& toml_values(const TomlTable& table, std::string_view key) {
+  static const std::vector<std::string> nothing;
+  auto found = table.find(key);
+  return found == table.end() ? nothing : found->second;
+}
+
+std::string toml_value(const TomlTable& table, std::string_view key) {
+  const std::vector<std::string>& values = toml_values(table, key);
+  return values.empty() ? std::string() : values.front();
 }
 
 }  // namespace wheelvet

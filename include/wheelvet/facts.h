@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "wheelvet/input.h"
@@ -138,6 +140,18 @@ enum class FileKind {
   unknown,
 };
 
+/// What a library exports whose file is not at hand, by the history of its releases. Names are
+/// views into the tables of the files that import them.
+struct KnownExports {
+  /// The names that somebody imports and that the history would know. Of any other nothing is
+  /// known.
+  std::shared_ptr<const std::unordered_set<std::string_view>> asked;
+  std::unordered_set<std::string_view> exported;  ///< of those asked: surely there
+  std::unordered_set<std::string_view> possible;  ///< of those asked: another build may have them
+  bool nothing = false;                           ///< the library exports no name at all
+  bool needs_known = true;                        ///< `needed` is complete
+};
+
 /// One file that matters to the loader: a library or a module.
 struct FileFacts {
   std::string member;  ///< name inside the input
@@ -145,8 +159,11 @@ struct FileFacts {
       path;  ///< where it is when installed, relative to site-packages ("../../../lib/x" outside)
   FileKind kind = FileKind::elf;
   ElfFacts elf;  ///< when kind is elf
+  /// Set where the history stands for the file: its symbol table is empty then.
+  std::shared_ptr<const KnownExports> known;
   /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
   std::uint64_t device = 0, inode = 0;
+  std::string release;  ///< what its own text says: "2.28.9+cuda13.0" of libnccl; mostly empty
   std::optional<Problem> problem;
 };
 

@@ -10,7 +10,8 @@
 
 namespace wheelvet {
 
-enum class InputKind { wheel, stub, folder, file, machine };
+/// `release`: no file, but what the history says of a release of torch.
+enum class InputKind { wheel, stub, folder, file, machine, release };
 
 /// A file inside an input. Names use '/'; for a wheel they are the archive's own, for a folder they
 /// are relative to it.
@@ -49,6 +50,7 @@ struct Input {
   std::string mount;       ///< installed path of the folder: empty for site-packages, else absolute
   std::string location;    ///< where it is for a process on the machine; empty when it is nowhere
   bool target = false;     ///< a target is vetted, a provider is taken to be there beside it
+  bool instead = false;    ///< takes the place of what the other inputs have of its package
   std::uint64_t size = 0;  ///< bytes, archives and single files
   std::string identity;    ///< hex SHA-256 of the central directory (archives), else empty
   std::optional<StubOrigin> origin;  ///< stubs only

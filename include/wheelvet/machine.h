@@ -1,11 +1,19 @@
 // The machine that a process would run on: what its dynamic loader searches besides the inputs.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace wheelvet {
+
+/// The libraries' folder of a CUDA toolkit, whether or not the loader searches it.
+struct ToolkitFolder {
+  std::string path;                          ///< "/usr/local/cuda-13.0/lib64"
+  std::string release;                       ///< "13.0" of version.json; empty when nothing tells
+  std::map<std::string, std::string> files;  ///< file name -> name at the end of its links
+};
 
 /// A machine, or a folder that stands for the root of one. All paths are as a process on it sees
 /// them; `root` stands before them on this host.
@@ -27,6 +35,8 @@ struct Machine {
   std::string interpreter;  ///< the environment's Python, links resolved; empty for none
   std::string site;         ///< the environment's site-packages; empty for none
   std::string python;       ///< "3.12", "3.13t"; empty when no environment is given
+
+  std::vector<ToolkitFolder> toolkits;  ///< in the order they are looked for
 };
 
 }  // namespace wheelvet

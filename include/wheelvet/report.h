@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "wheelvet/cuda.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/input.h"
 #include "wheelvet/link.h"
@@ -100,6 +101,7 @@ struct Report {
   std::vector<Finding> findings;  ///< errors first, then by id
   std::vector<Assumption> assumptions;
   std::vector<Undecided> undecided;
+  CudaReport cuda;
   std::vector<ReportPlan> plans;
   std::vector<Problem> problems;
   std::vector<std::string> scope;  ///< what was not asked
