@@ -115,29 +115,33 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
-// What the history knows of the releases among the inputs; empty when there are none.
-std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
-  bool any = std::any_of(inputs.begin(), inputs.end(),
-                         [](const Input& input) { return input.kind == InputKind::release; });
-  if (!any) return std::nullopt;
-  AskedHistory asked = ask_history(inputs, facts);
+// What the history knows of the releases among the inputs, which it is asked for unless it was.
+void open_releases(std::vector<Input>& inputs, Facts& facts, std::optional<TorchReleases>& torch) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].kind != InputKind::release) continue;
+    if (!torch) torch.emplace().asked = ask_history(inputs, facts);
+    const AskedHistory& asked = torch->asked;
     ReleaseBuild release =
         find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
     facts.inputs[i] = open_release(asked, release, inputs[i], i);
   }
-  return asked;
 }
 
 // How the roots that miss something of torch's fare with each of its releases.
-TorchReleases compare_releases(Staging& staging, const Scene& scene,
-                               std::optional<AskedHistory> asked) {
-  TorchReleases out;
-  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts);
-  out.beside = build_beside(out.asked, scene);
-  out.trials = try_releases(staging, out.asked);
-  return out;
+void compare_releases(Staging& staging, const Scene& scene, std::set<std::string>& tried,
+                      std::optional<TorchReleases>& torch) {
+  if (!torch) torch.emplace().asked = ask_history(staging.inputs, staging.facts);
+  torch->beside = build_beside(torch->asked, scene);
+  const std::set<std::string>& wanted = staging.options.only;
+  bool known =
+      !tried.empty() && std::includes(tried.begin(), tried.end(), wanted.begin(), wanted.end());
+  if (known) return;
+  // Together with those tried before: cells of one target miss now these, now those.
+  tried.insert(wanted.begin(), wanted.end());
+  LinkOptions options = staging.options;
+  staging.options.only = tried;
+  torch->trials = try_releases(staging, torch->asked);
+  staging.options = options;
 }
 
 // The machine's own files, as one more input.
@@ -170,11 +174,13 @@ void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rule
   read_python(reading.inputs, known_packages(rules), reading.facts, request.jobs);
 }
 
-Report judge(const Rules& rules, const Request& request, Reading& reading) {
+Report judge(const Rules& rules, const Request& request, Reading& reading, Memory* memory) {
+  Memory own;
+  Memory& kept = memory ? *memory : own;
   Stats stats;
   Clock clock(stats);
   auto& [inputs, facts, machine] = reading;
-  std::optional<AskedHistory> history = open_releases(inputs, facts);
+  open_releases(inputs, facts, kept.torch);
   add_machine(machine, inputs, facts);
   clock.lap("machine");
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
@@ -190,11 +196,10 @@ Report judge(const Rules& rules, const Request& request, Reading& reading) {
   Run run{inputs, facts, scene, links};
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
-  std::optional<TorchReleases> torch;
   if (!options.only.empty()) {
     Staging staging{inputs, facts, rules, machine, scene.python, options};
-    torch = compare_releases(staging, scene, std::move(history));
-    run.torch = &*torch;
+    compare_releases(staging, scene, kept.tried, kept.torch);
+    run.torch = &*kept.torch;
   }
   clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "checks/torch_releases.h"
 #include "rules/rules.h"
 #include "wheelvet/facts.h"
 #include "wheelvet/input.h"
@@ -45,9 +48,18 @@ Input open_named(const std::string& name, bool target);
 void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
                  Reading& reading);
 
+/// What the history was asked about some inputs. It answers for them beside any release of torch,
+/// so that judgements that differ in the release alone share it.
+struct Memory {
+  std::string about;  ///< which inputs, which scenario; chosen by the caller
+  std::optional<TorchReleases> torch;
+  std::set<std::string> tried;  ///< the roots that torch->trials speak of
+};
+
 /// Sets the scene, links it and runs the checks. `reading` is only read, but for what the scenario
 /// itself adds to it. WrongUsage when the inputs do not go together.
-Report judge(const Rules& rules, const Request& request, Reading& reading);
+Report judge(const Rules& rules, const Request& request, Reading& reading,
+             Memory* memory = nullptr);
 
 /// Judges every root of the targets beside the providers. WrongUsage for a request that makes no
 /// sense; what cannot be read is a Problem in the report.

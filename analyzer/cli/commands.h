@@ -17,6 +17,8 @@ int run_schema(const Options& options);
 int run_config(const Options& options);
 int run_matrix(const Options& options);
 int run_merge(const Options& options);
+int run_completion(const Options& options);
+int run_manual(const Options& options);
 
 /// True when a verdict rests on assumptions or stubs, which --strict does not accept.
 bool rests_on_trust(const Report& report);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "cli/option_table.h"
 #include "report/version.h"
 
 namespace wheelvet::cli {
@@ -254,6 +255,20 @@ void add_documents(CLI::App& app, Options& options) {
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
+  CLI::App* completion = app.add_subcommand("completion", "a script that completes the options");
+  completion->add_option("SHELL", options.targets, "bash, zsh or fish")
+      ->required()
+      ->expected(1)
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->type_name("");
+  completion->footer(
+      "Examples:\n"
+      "  source <(wheelvet completion bash)\n"
+      "  wheelvet completion fish > ~/.config/fish/completions/wheelvet.fish");
+  completion->callback([&options] { options.command = Command::completion; });
+  CLI::App* manual = app.add_subcommand("manual", "the manual page, for man(1)");
+  manual->footer("Examples:\n  wheelvet manual | man -l -\n  wheelvet manual > wheelvet.1");
+  manual->callback([&options] { options.command = Command::manual; });
 }
 
 }  // namespace
@@ -294,13 +309,10 @@ std::string choose_formats(const std::vector<std::string>& words, Options& optio
   return {};
 }
 
-Options read_options(int argc, char** argv, int& exit_code) {
-  Options options;
-  CLI::App app(
-      "wheelvet says before installation whether the native modules of a Python wheel will "
-      "import.",
-      "wheelvet");
-  app.set_version_flag("--version", std::string("wheelvet ") + program_version());
+namespace {
+
+void add_commands(CLI::App& app, Options& options) {
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_check(app, options);
   add_inspect(app, options);
@@ -314,6 +326,46 @@ Options read_options(int argc, char** argv, int& exit_code) {
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet inspect torch-2.10.0-*.whl\n"
       "`wheelvet COMMAND --help` tells more.");
+}
+
+constexpr const char* purpose =
+    "wheelvet says before installation whether the native modules of a Python wheel will import.";
+
+// CLI11 writes a checked option's type as "FORMAT:{text,json}".
+OptionRow row_of(const CLI::Option& option) {
+  OptionRow row{option.get_name(false, true), "", option.get_description(), {}};
+  std::string type = option.get_items_expected_max() > 0 ? option.get_type_name() : "";
+  std::size_t open = type.find(":{");
+  row.value = type.substr(0, open);
+  if (open == std::string::npos) return row;
+  std::string words = type.substr(open + 2, type.find('}') - open - 2);
+  for (std::size_t at = 0; at < words.size();) {
+    std::size_t end = std::min(words.find(',', at), words.size());
+    row.words.push_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<CommandRow> option_table() {
+  Options options;
+  CLI::App app(purpose, "wheelvet");
+  add_commands(app, options);
+  std::vector<CommandRow> out;
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    CommandRow& row = out.emplace_back();
+    row = {command->get_name(), command->get_description(), command->get_footer(), {}};
+    for (const CLI::Option* option : command->get_options()) row.options.push_back(row_of(*option));
+  }
+  return out;
+}
+
+Options read_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(purpose, "wheelvet");
+  add_commands(app, options);
   exit_code = -1;
   try {
     app.parse(argc, argv);

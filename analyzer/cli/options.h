@@ -8,7 +8,20 @@
 
 namespace wheelvet::cli {
 
-enum class Command { none, check, inspect, stub, probe, rules, schema, config, matrix, merge };
+enum class Command {
+  none,
+  check,
+  inspect,
+  stub,
+  probe,
+  rules,
+  schema,
+  config,
+  matrix,
+  merge,
+  completion,
+  manual
+};
 
 struct Options {
   Command command = Command::none;

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "history/release.h"
 #include "matrix/result_cache.h"
 #include "wheelvet/problem.h"
 
@@ -87,11 +88,23 @@ Report not_judged(const std::string& reason) {
   return report;
 }
 
+// All that a judgement follows from but the releases of torch.
+std::string about(const Request& request, const std::vector<std::string>& names) {
+  std::string out = request.python;
+  for (const std::string& name : request.imports) out += "\n" + name;
+  for (const std::string& name : names) {
+    if (!read_release_name(name)) out += "\n\n" + name;
+  }
+  return out;
+}
+
 Report judge_cell(const Rules& rules, const Request& request, Pool& pool,
-                  const std::vector<std::string>& names) {
+                  const std::vector<std::string>& names, Memory& memory) {
   Loan loan(pool, names);
+  std::string about_cell = about(request, names);
+  if (memory.about != about_cell) memory = {about_cell, std::nullopt, {}};
   try {
-    return judge(rules, request, loan.reading);
+    return judge(rules, request, loan.reading, &memory);
   } catch (const WrongUsage& error) {
     return not_judged(error.what());
   }
@@ -150,10 +163,11 @@ void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& open
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
   Rules rules;
   read_inputs(loaded, request.each, rules, pool.reading);
+  Memory memory;
   for (Todo& todo : todos) {
     if (todo.report) continue;
     Request own = request_of(plan, *todo.cell, request.each);
-    todo.report = judge_cell(rules, own, pool, todo.names);
+    todo.report = judge_cell(rules, own, pool, todo.names, memory);
     bool keep = !todo.key.empty() && todo.report->problems.empty();
     if (keep) keep_report(request.cache, todo.key, *todo.report);
   }

@@ -60,7 +60,7 @@ std::string findings_html(const MatrixReport& matrix) {
 
 std::string render_markdown(const MatrixReport& matrix, const RenderOptions& options) {
   Report itself = report_of_matrix(matrix);
-  MatrixTable table = table_of(matrix);
+  MatrixTable table = lay_out(matrix);
   std::string out = "### " + escape_markdown(itself.headline) + "\n\n| target |";
   for (const std::string& column : table.columns) out += " " + markdown_code(column, true) + " |";
   out += "\n|---|";
@@ -99,7 +99,7 @@ std::string render_markdown(const MatrixReport& matrix, const RenderOptions& opt
 std::string render_html(const MatrixReport& matrix, const RenderOptions& options) {
   Report itself = report_of_matrix(matrix);
   std::string out = "<h1>" + escape_markup(itself.headline) + "</h1>\n";
-  out += html_table(table_of(matrix), options.threshold) + findings_html(matrix);
+  out += html_table(lay_out(matrix), options.threshold) + findings_html(matrix);
   for (const MatrixCell& cell : matrix.cells) {
     if (!worth_reading(cell)) continue;
     out += fmt::format(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/finding_rows.h"
 #include "report/printable.h"
@@ -27,6 +28,27 @@ std::string shortened(const std::string& name, std::size_t most) {
   return name.substr(0, head) + "..." + name.substr(name.size() - (most - head - 3));
 }
 
+// "torch-2.10.0" of a wheel's file name, with what follows the name.
+std::string without_tags(const std::string& name) {
+  std::size_t end = name.find(".whl");
+  std::size_t version = name.find('-');
+  std::size_t tags = version == std::string::npos ? version : name.find('-', version + 1);
+  if (end == std::string::npos || tags == std::string::npos || tags > end) return name;
+  return name.substr(0, tags) + name.substr(end + 4);
+}
+
+// Names as short as they can be told apart.
+std::vector<std::string> shown_names(const std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> times;
+  for (const std::string& name : names) ++times[without_tags(name)];
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    std::string text = without_tags(name);
+    out.push_back(shortened(printable(times[text] == 1 ? text : name), 60));
+  }
+  return out;
+}
+
 std::string colored(const Style& style, const MatrixCell* cell, Severity threshold,
                     std::string text) {
   if (!cell) return style.dim(text);
@@ -37,14 +59,12 @@ std::string colored(const Style& style, const MatrixCell* cell, Severity thresho
 // The tables of all columns, as many side by side as fit.
 std::string tables_text(const MatrixTable& table, const Style& style, Severity threshold) {
   std::size_t name_width = 6;
-  std::vector<std::string> rows;
-  for (const std::string& name : table.rows) {
-    rows.push_back(shortened(printable(name), 48));
-    name_width = std::max(name_width, rows.back().size());
-  }
+  std::vector<std::string> rows = shown_names(table.rows);
+  std::vector<std::string> columns = shown_names(table.columns);
+  for (const std::string& name : rows) name_width = std::max(name_width, name.size());
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    widths.push_back(printable(table.columns[c]).size());
+    widths.push_back(columns[c].size());
     for (const auto& row : table.cells) {
       if (row[c]) widths[c] = std::max(widths[c], cell_text(*row[c], threshold).size());
     }
@@ -57,7 +77,7 @@ std::string tables_text(const MatrixTable& table, const Style& style, Severity t
     }
     out += fmt::format("\n  {:<{}}", "", name_width);
     for (std::size_t c = first; c < end; ++c) {
-      out += fmt::format("  {:<{}}", printable(table.columns[c]), widths[c]);
+      out += fmt::format("  {:<{}}", columns[c], widths[c]);
     }
     out += '\n';
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -98,7 +118,7 @@ std::string column_of(const CellName& name) {
   return name.scenario.empty() ? name.provider : name.provider + ", " + name.scenario;
 }
 
-MatrixTable table_of(const MatrixReport& matrix) {
+MatrixTable lay_out(const MatrixReport& matrix) {
   MatrixTable out;
   for (const MatrixCell& cell : matrix.cells) {
     std::size_t row = place_of(out.rows, cell.name.target);
@@ -161,7 +181,7 @@ std::string render_text(const MatrixReport& matrix, const TextOptions& options,
   if (matrix.from_cache) out += fmt::format("; {} from the cache", matrix.from_cache);
   out += '\n';
   if (options.verbosity < 0) return out;
-  out += tables_text(table_of(matrix), style, threshold);
+  out += tables_text(lay_out(matrix), style, threshold);
   for (const MatrixCell& cell : matrix.cells) {
     bool shown = options.verbosity > 0 || cell_fails(cell, threshold) || !cell.report.complete;
     if (!shown) continue;

@@ -34,11 +34,11 @@ std::string render_json(const MatrixReport& matrix, const RenderOptions& options
 /// A line per cell, then one about the whole, so that parts can be joined.
 std::string render_json_lines(const MatrixReport& matrix, const RenderOptions& options);
 
-/// The first line of a table's rows and columns: names in the order of the cells.
+/// A table with its names in the order of the cells.
 struct MatrixTable {
   std::vector<std::string> rows, columns;
   std::vector<std::vector<const MatrixCell*>> cells;  ///< by row and column; null: no such cell
 };
-MatrixTable table_of(const MatrixReport& matrix);
+MatrixTable lay_out(const MatrixReport& matrix);
 
 }  // namespace wheelvet

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "embedded_rules.h"
+#include "rules/embedded_texts.h"
 #include "rules/toml_document.h"
 #include "rules/toml_text.h"
 #include "wheelvet/link.h"
@@ -247,6 +248,15 @@ std::string_view embedded_text(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string_view, std::string_view>> embedded_texts() {
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (unsigned i = 0; i < detail::embedded_file_count; ++i) {
+    std::string_view name = detail::embedded_files[i].name;
+    out.emplace_back(name, embedded_text(name));
+  }
+  return out;
+}
 
 std::string_view rules_text(std::string_view name) {
   const char* folder = std::getenv("WHEELVET_RULES");
