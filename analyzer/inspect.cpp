@@ -1,6 +1,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include "checks/coverage.h"
 #include "checks/platform_floor.h"
 #include "facts/bytes.h"
 #include "facts/elf_headers.h"
@@ -104,15 +105,51 @@ void add_elf(const FileFacts& file, const InspectOptions& options, InspectedFile
   if (options.headers) out.headers = header_lines(elf);
 }
 
+void add_device(DeviceCode&& code, const DeviceRules& rules, const InspectOptions& options,
+                const std::string& member, InspectedFile& out, std::vector<Problem>& problems) {
+  out.with_device = options.device;
+  out.with_kernels = options.kernels;
+  out.device = std::move(code);
+  for (Problem problem : out.device.problems) {
+    problem.member = member;
+    problems.push_back(std::move(problem));
+  }
+  std::map<std::tuple<ImageKind, std::uint16_t, char, std::string>, InspectedArch> all;
+  for (const DeviceContainer& container : out.device.containers) {
+    for (const DeviceImage& image : out.device.images_of(container)) {
+      bool ptx = image.kind == ImageKind::ptx;
+      std::string isa = ptx ? fmt::format("{}.{}", image.isa_major, image.isa_minor) : "";
+      InspectedArch& row = all[{image.kind, image.arch, image.suffix, isa}];
+      row.arch = arch_name(image);
+      row.kind = to_string(image.kind);
+      row.isa = isa;
+      ++row.images;
+      row.relocatable += image.relocatable;
+      row.packed += image.packing != Packing::raw;
+      row.bytes += image.size;
+    }
+  }
+  for (auto& [key, row] : all) {
+    const CudaRelease* release = row.isa.empty() ? nullptr : release_for_ptx(rules, row.isa);
+    if (release) row.driver = release->driver;
+    out.architectures.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
   std::vector<Input> inputs;
   for (const std::string& path : name_inputs(targets)) inputs.push_back(open_input(path, true));
-  Facts facts = read_facts(inputs, {});
+  ReadOptions reading;
+  if (options.device) reading.device = DeviceDepth::headers;
+  if (options.kernels) reading.device = DeviceDepth::kernels;
+  Facts facts = read_facts(inputs, reading);
   Rules rules = load_rules();
+  DeviceRules device_rules;
+  if (options.device) device_rules = load_device_rules();
   Inspection out;
-  for (const InputFacts& input : facts.inputs) {
+  for (InputFacts& input : facts.inputs) {
     const std::vector<Problem>* lists[] = {&inputs[input.input].problems, &input.problems};
     for (const auto* list : lists) {
       out.problems.insert(out.problems.end(), list->begin(), list->end());
@@ -135,11 +172,11 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       }
     }
     std::string project = single ? normalised_name(input.packages[0].name) : "";
-    std::vector<const FileFacts*> files;
-    for (const FileFacts& file : input.files) files.push_back(&file);
-    for (const FileFacts& file : input.programs) files.push_back(&file);
-    for (const FileFacts* each : files) {
-      const FileFacts& file = *each;
+    std::vector<FileFacts*> files;
+    for (FileFacts& file : input.files) files.push_back(&file);
+    for (FileFacts& file : input.programs) files.push_back(&file);
+    for (FileFacts* each : files) {
+      FileFacts& file = *each;
       if (file.problem) {
         out.problems.push_back(*file.problem);
         continue;
@@ -149,6 +186,15 @@ Inspection inspect(const std::vector<std::string>& targets, const InspectOptions
       shown.kind = to_string(file.kind);
       if (file.kind == FileKind::elf) add_elf(file, options, shown);
       shown.bundled_from = bundled_from(file.path, project);
+      if (options.device) {
+        add_device(std::move(file.code), device_rules, options, file.member, shown, out.problems);
+      }
+    }
+    for (DeviceFile& file : input.device_files) {
+      InspectedFile& shown = out.files.emplace_back();
+      shown.path = file.path;
+      shown.kind = "device code";
+      add_device(std::move(file.code), device_rules, options, file.member, shown, out.problems);
     }
   }
   return out;

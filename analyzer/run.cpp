@@ -15,9 +15,11 @@
 #include "history/release.h"
 #include "input/open_inputs.h"
 #include "link/link.h"
+#include "link/remedy.h"
 #include "link/scene.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
+#include "machine/host_gpus.h"
 #include "machine/read_machine.h"
 
 namespace wheelvet {
@@ -155,6 +157,34 @@ void add_machine(const Machine& machine, std::vector<Input>& inputs, Facts& fact
   facts.inputs.push_back(std::move(files));
 }
 
+// What is asked of the device code; "host" stands for this machine's GPUs and its driver.
+DeviceQuestion device_question(const Request& request) {
+  DeviceQuestion question;
+  question.driver = request.driver;
+  if (request.gpus.empty()) return question;
+  question.rules = load_device_rules();
+  for (const std::string& text : request.gpus) {
+    if (text != "host") {
+      question.gpus.push_back(read_gpu(text, question.rules));
+      continue;
+    }
+    HostGpus host = find_host_gpus();
+    for (const std::string& product : host.products) {
+      question.gpus.push_back(read_gpu(product, question.rules));
+    }
+    if (question.driver.empty()) question.driver = host.driver;
+  }
+  // Eight GPUs of one kind are one question.
+  std::vector<Gpu> each;
+  for (Gpu& gpu : question.gpus) {
+    bool known = std::any_of(each.begin(), each.end(),
+                             [&](const Gpu& other) { return other.arch == gpu.arch; });
+    if (!known) each.push_back(std::move(gpu));
+  }
+  question.gpus = std::move(each);
+  return question;
+}
+
 }  // namespace
 
 Input open_named(const std::string& name, bool target) {
@@ -169,7 +199,9 @@ Input open_named(const std::string& name, bool target) {
 
 void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
                  Reading& reading) {
-  reading.facts = read_facts(reading.inputs, {request.jobs, request.hash, request.progress});
+  ReadOptions options{request.jobs, request.hash, request.progress};
+  if (!request.gpus.empty()) options.device = DeviceDepth::kernels;
+  reading.facts = read_facts(reading.inputs, options);
   rules = loaded.get();
   read_python(reading.inputs, known_packages(rules), reading.facts, request.jobs);
 }
@@ -179,6 +211,7 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
   Memory& kept = memory ? *memory : own;
   Stats stats;
   Clock clock(stats);
+  DeviceQuestion question = device_question(request);
   auto& [inputs, facts, machine] = reading;
   open_releases(inputs, facts, kept.torch);
   add_machine(machine, inputs, facts);
@@ -192,8 +225,13 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
   options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
+  std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
   clock.lap("link");
+  cover_targets(inputs, facts, scene, question);
   Run run{inputs, facts, scene, links};
+  if (!question.gpus.empty()) run.device = &question;
+  run.remedies = std::move(remedies);
+  run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
   if (!options.only.empty()) {
@@ -218,6 +256,7 @@ Report check(const Request& request) {
   reading.inputs = open_inputs(request, reading.machine);
   clock.lap("open");
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
+  device_question(request);  // a question that makes no sense is told before anything is read
   Rules rules;
   read_inputs(loaded, request, rules, reading);
   clock.lap("facts");

@@ -25,10 +25,12 @@ struct Request {
   std::string sysroot;      ///< judge for the machine whose root this folder is; empty for none
   bool host = false;        ///< this machine's own libraries have to do, the driver's too
   bool alone = false;       ///< nothing is imported or opened first but `imports`
+  std::string driver;       ///< "580.65.06": the NVIDIA driver it is to run with; empty: not asked
   std::string python;       ///< "3.12"; empty to choose from tags
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
   bool hash = false;                 ///< compare every member with the sha256 in RECORD
+  std::vector<std::string> gpus;     ///< architectures or product names to judge device code for
   bool with_plans = false;           ///< keep the load plans in the report
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "device/device_note.h"
 #include "facts/read_facts.h"
 #include "facts/slice.h"
 #include "input/archive.h"
@@ -81,7 +82,7 @@ StubResult make_stub(const std::string& wheel, const std::string& output,
   if (input.kind == InputKind::stub) throw WrongUsage(fmt::format("{} is a stub already", wheel));
   if (input.kind != InputKind::wheel) throw WrongUsage(fmt::format("{} is no wheel", wheel));
   if (input.members.empty() && !input.problems.empty()) throw Unreadable(input.problems.front());
-  Facts facts = read_facts(inputs, {0, false, progress});
+  Facts facts = read_facts(inputs, {0, false, progress, DeviceDepth::kernels});
   InputFacts& own = facts.inputs.front();
   RandomFile archive(wheel);
   input.origin = StubOrigin{input.label, input.size, sha256_of_file(wheel)};
@@ -97,13 +98,21 @@ StubResult make_stub(const std::string& wheel, const std::string& output,
     }
   }
   StubResult result;
-  std::size_t next = 0;  // own.files follow the order of the members
+  // own.files and own.device_files follow the order of the members.
+  std::size_t next = 0, next_device = 0;
   for (const Member& member : input.members) {
+    if (next_device != own.device_files.size() &&
+        own.device_files[next_device].member == member.name) {
+      DeviceFile& file = own.device_files[next_device++];
+      if (file.code.read) zip.add(member.name, write_device_note(file.code));
+      file = DeviceFile();
+    }
     if (next == own.files.size() || own.files[next].member != member.name) continue;
     FileFacts& file = own.files[next++];
     if (file.problem) {
       problems.push_back(*file.problem);
     } else if (file.kind == FileKind::elf) {
+      file.elf.device_note = write_device_note(file.code);
       zip.add(member.name, write_slice(file.elf));
       ++result.objects;
     } else {

@@ -71,6 +71,8 @@ add_archive(isal "${WHEELVET_ISAL_DIR}/lib/libisal.a" isa-l/igzip_lib.h "${WHEEL
 add_archive(demangle "${WHEELVET_LLVM_DIR}/lib/libLLVMDemangle.a" llvm/Demangle/Demangle.h
   "${WHEELVET_LLVM_DIR}/include" llvm-19-dev)
 add_system_archive(zlib libz.a zlib.h zlib1g-dev)
+add_system_archive(lz4 liblz4.a lz4.h liblz4-dev)
+add_system_archive(zstd libzstd.a zstd.h libzstd-dev)
 add_system_archive(crypto libcrypto.a openssl/sha.h libssl-dev)
 
 add_headers(cli11 CLI/CLI.hpp libcli11-dev)

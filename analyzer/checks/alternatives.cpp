@@ -119,7 +119,8 @@ void fold_unopened(const Run& run, const std::vector<RootView>& roots,
   std::map<std::string, std::string> owners;
   for (const RootView& view : roots) owners[view.path] = owner_of(run, view.root->file);
   auto folds = [&](const Finding& each) {
-    return each.unopened && each.id == "LIB-001" && each.severity == Severity::warning;
+    bool library = each.id == "LIB-001" || each.id == "CUDA-001" || each.id == "CUDA-003";
+    return each.unopened && library && each.severity == Severity::warning;
   };
   std::map<std::string, Finding> folded;
   for (const Finding& each : findings) {

@@ -11,12 +11,18 @@
 namespace wheelvet {
 namespace {
 
-// File names of the scene that a pattern stands for, the pattern itself when it is a name.
+// File names of the scene, and of toolkits, that a pattern stands for, the pattern itself when it
+// is a name.
 std::vector<std::string> candidates(const Scene& scene, const std::string& pattern) {
   std::vector<std::string> names;
   if (pattern.find('*') == std::string::npos) return {pattern};
   for (const auto& [name, file] : scene.by_name) {
     if (matches(pattern, name)) names.push_back(name);
+  }
+  for (const ToolkitFolder& toolkit : scene.machine->toolkits) {
+    for (const auto& [name, real] : toolkit.files) {
+      if (matches(pattern, name) && !scene.by_name.contains(name)) names.push_back(name);
+    }
   }
   return names;
 }
@@ -43,6 +49,13 @@ void not_found(const Run& run, const RootView& view, std::size_t opener,
                                            run.scene.files[there->second].facts->path));
     finding.cause = "dlopen of a bare name searches the paths of the library that calls it";
     finding.fix = "import first what opens it, or set the folder where ld.so looks";
+  } else if (const ToolkitFolder* toolkit =
+                 names.empty() ? nullptr : toolkit_with(*run.scene.machine, names.front())) {
+    add_once(finding.evidence, fmt::format("there is {}/{}, which the loader does not search",
+                                           toolkit->path, names.front()));
+    finding.cause = "a CUDA toolkit holds it, and no path searched leads there";
+    finding.fix =
+        fmt::format("the line {} in a file of /etc/ld.so.conf.d, then ldconfig", toolkit->path);
   } else {
     finding.cause = "no input holds it";
     PlannedObject wanted;

@@ -42,6 +42,10 @@ std::vector<Finding> check_files(const Run& run) {
       std::string kind(to_string(facts.kind));
       Finding& finding = found.at(kind, "FILE-001", Severity::warning);
       bool named_alone = run.inputs[file.input].kind == InputKind::file;
+      bool elsewhere = facts.kind == FileKind::other_class ||
+                       facts.kind == FileKind::other_machine ||
+                       facts.kind == FileKind::other_endian;
+      if (elsewhere) finding.severity = Severity::note;     // TAG-003 weighs it against the tag
       if (named_alone) finding.severity = Severity::error;  // the very thing that was asked about
       finding.title = named_alone ? fmt::format("not a shared object, but {}", kind)
                                   : fmt::format("named like a shared object, but {}", kind);

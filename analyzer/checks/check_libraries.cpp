@@ -110,6 +110,15 @@ void missing_library(const Run& run, const RootView& view, const PlannedObject& 
     add_search(view, object, finding);
     return;
   }
+  const LibraryRule* rule = rule_of(run, object);
+  const Declared* declared = rule ? who_declares(run.scene.declared, *rule) : nullptr;
+  if (declared) {
+    std::string wanted = declared->pinned.empty()
+                             ? declared->name
+                             : fmt::format("{}=={}", declared->name, declared->pinned);
+    finding.cause = fmt::format("{} requires {}, which is not installed", declared->by, wanted);
+    advice = fmt::format("pip install {}", wanted);
+  }
   auto elsewhere = run.scene.by_name.find(object.name);
   if (elsewhere != run.scene.by_name.end()) {
     const std::string& path = run.scene.files[elsewhere->second].facts->path;
@@ -151,6 +160,27 @@ void refused_object(const RootView& view, const Refusal& refusal, FindingSet& fo
                 : says("ISA") ? "a processor of that level, or a build for the baseline"
                               : "build it as a shared object for this loader";
   add_search(view, object, finding);
+}
+
+// An object for another machine: the loader does not get to what it needs.
+bool other_machine(const Run& run, const RootView& view, FindingSet& found) {
+  const Machine& machine = *run.scene.machine;
+  if (!machine.given || machine.loader.empty()) return false;
+  std::uint16_t have = machine.platform == "aarch64" ? EM_AARCH64 : EM_X86_64;
+  std::uint16_t built = view.root->link.plan.machine;
+  if (built == have) return false;
+  auto name = [](std::uint16_t em) {
+    return em == EM_AARCH64  ? std::string("aarch64")
+           : em == EM_X86_64 ? std::string("x86-64")
+                             : fmt::format("machine {}", em);
+  };
+  Finding& finding = found.at("machine", "FILE-004", Severity::error);
+  finding.title = fmt::format("built for {}, and this machine is {}", name(built), name(have));
+  finding.cause = "the loader takes no object of another machine";
+  finding.fix = fmt::format("the wheel for {}", name(have));
+  add_once(finding.objects, view.path);
+  add_once(finding.roots, view.path);
+  return true;
 }
 
 // musl's loader has other rules; what glibc's would do says nothing of it.
@@ -262,6 +292,7 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
   });
   bool unread = has_unread_build(run);
   for (const RootView& view : roots) {
+    if (other_machine(run, view, found)) continue;
     only_after(view, found);
     for (const OpenedFirst& first : view.root->first) {
       const std::string& path = run.scene.files[first.file].facts->path;

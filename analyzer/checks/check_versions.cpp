@@ -64,6 +64,7 @@ void unknown_versions(const Run& run, const RootView& view, FindingSet& found) {
 // What one package needs beyond its policy: the highest version of each kind, and who needs one.
 struct Beyond {
   const PolicyRule* policy = nullptr;
+  std::string glibc;  // that the tag promises beyond the policy, where it has none of its own
   std::map<std::string, std::string> highest;
   std::vector<std::string> objects;
   std::vector<std::string> names, importers;  // private to a library of the policy's list
@@ -78,7 +79,10 @@ void add_beyond(const FileFacts& file, const PolicyRule& policy, Beyond& out) {
       if (version.weak || allowed == policy.versions.end()) continue;
       bool listed = std::find(allowed->second.begin(), allowed->second.end(), number) !=
                     allowed->second.end();
-      if (listed) continue;
+      bool in_glibc = prefix == "GLIBC" && !number.empty() &&
+                      number.find_first_not_of("0123456789.") == std::string::npos &&
+                      compare_versions(number, out.glibc) <= 0;
+      if (listed || in_glibc) continue;
       std::string& known = out.highest[prefix];
       if (known.empty() || compare_versions(known, number) < 0) known = number;
       add_once(out.objects, file.path);
@@ -96,25 +100,27 @@ void add_private(const FileFacts& file, const PolicyRule& policy, Beyond& out) {
 // What every package needs beyond what its tags promise.
 std::map<std::string, Beyond> beyond_the_tags(const Run& run) {
   std::map<std::string, Beyond> packages;
-  auto add = [&](const std::string& owner, const FileFacts& file, const PolicyRule* policy) {
+  auto add = [&](const std::string& owner, const FileFacts& file,
+                 const std::vector<std::string>& tags) {
+    const PolicyRule* policy = promised_policy(*run.scene.rules, tags, file.elf.machine);
     if (!policy) return;
     Beyond& beyond = packages[owner];
     beyond.policy = policy;
+    beyond.glibc = promised_glibc(*run.scene.rules, tags);
     add_beyond(file, *policy, beyond);
     add_private(file, *policy, beyond);
   };
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
     const SceneFile& file = run.scene.files[i];
     if (!file.target || !is_object(file)) continue;
-    add(owner_of(run, i), *file.facts, promised_policy(run, file));
+    add(owner_of(run, i), *file.facts, tags_of(run, file));
   }
   for (const InputFacts& input : run.facts.inputs) {
     // A wheel with several packages is a finding of its own, and its tags are not known.
     if (!run.inputs[input.input].target || input.packages.size() != 1) continue;
     const PackageFacts& package = input.packages[0];
     for (const FileFacts& program : input.programs) {
-      add(package.name + " " + package.version, program,
-          promised_policy(*run.scene.rules, package.tags, program.elf.machine));
+      add(package.name + " " + package.version, program, package.tags);
     }
   }
   return packages;
@@ -136,8 +142,9 @@ void floor_findings(const Run& run, FindingSet& found) {
     private_names(owner, beyond, found);
     if (beyond.highest.empty()) continue;
     Finding& finding = found.at(owner, "VER-002", Severity::warning);
-    finding.title =
-        fmt::format("{} needs newer system libraries than {} promises", owner, beyond.policy->name);
+    std::string promise = beyond.policy->name;
+    if (!beyond.glibc.empty()) promise = fmt::format("glibc {}", beyond.glibc);
+    finding.title = fmt::format("{} needs newer system libraries than {} promises", owner, promise);
     for (const auto& [prefix, number] : beyond.highest) {
       finding.evidence.push_back(fmt::format("up to {}_{}", prefix, number));
     }

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "checks/coverage.h"
 #include "link/link.h"
+#include "link/remedy.h"
 #include "link/scene.h"
+#include "wheelvet/cuda.h"
 #include "wheelvet/facts.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/input.h"
@@ -15,6 +18,13 @@
 namespace wheelvet {
 
 struct TorchReleases;
+/// What was asked of the device code, and the answer by GPU.
+struct DeviceQuestion {
+  DeviceRules rules;
+  std::vector<Gpu> gpus;
+  std::string driver;  ///< the one that there is, "580.65.06", or empty
+  std::vector<GpuCoverage> coverage;
+};
 
 /// Everything a rule may look at.
 struct Run {
@@ -25,6 +35,9 @@ struct Run {
   /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
   /// the table.
   TorchReleases* torch = nullptr;
+  const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
+  std::vector<Remedy> remedies = {};       ///< folders that would serve what is missing
+  std::string driver = {};                 ///< the NVIDIA driver asked about; empty for none
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.
@@ -72,6 +85,25 @@ std::vector<Finding> check_labels(const Run& run);
 std::vector<Finding> check_stable_abi(const Run& run);
 std::vector<Finding> check_objects(const Run& run);
 std::vector<Finding> check_dependencies(const Run& run);
+std::vector<Finding> check_device_code(const Run& run, const std::vector<RootView>& roots);
+
+/// Fills in `coverage` for the libraries of the targets.
+void cover_targets(const std::vector<Input>& inputs, const Facts& facts, const Scene& scene,
+                   DeviceQuestion& question);
+
+// CUDA: see cuda_closure.h for the facts that these judge.
+
+/// Missing CUDA libraries: those that lie where the loader does not look, and one finding each for
+/// a clash of majors and for what one package declares in place of one per library.
+void explain_cuda_libraries(const Run& run, const std::vector<RootView>& roots,
+                            std::vector<Finding>& findings);
+/// Missing NCCL names: the releases that have them beside the one that is there.
+void explain_nccl_symbols(const Run& run, std::vector<Finding>& findings);
+std::vector<Finding> check_cuda(const Run& run, const std::vector<RootView>& roots);
+std::vector<Finding> check_driver(const Run& run, const CudaReport& cuda);
+std::vector<Finding> check_nccl(const Run& run, const CudaReport& cuda);
+std::vector<Finding> check_duplicates(const Run& run, const std::vector<RootView>& roots);
+std::vector<Finding> check_families(const Run& run);
 
 /// All families, sorted: errors first, then by id and title.
 std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roots);
@@ -102,4 +134,7 @@ const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::str
 /// The same by the tags of a file's package.
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file);
 
+/// The glibc that tags of a release without a policy of its own promise: "2.25" of
+/// manylinux_2_25 (PEP 600), the lowest of several. Empty when a tag has a policy by its name.
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags);
 }  // namespace wheelvet

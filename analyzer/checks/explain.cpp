@@ -7,6 +7,7 @@
 #include <set>
 
 #include "checks/alternatives.h"
+#include "checks/cuda_closure.h"
 
 namespace wheelvet {
 namespace {
@@ -35,6 +36,16 @@ std::string package_text(const PackageFacts& package) {
   return fmt::format("{} {}", package.name, package.version);
 }
 
+// Device code that could not be read: the rest was judged.
+void add_device_problems(const std::string& input, const std::string& member,
+                         const DeviceCode& code, Report& report) {
+  for (Problem problem : code.problems) {
+    problem.input = input;
+    problem.member = member;
+    report.problems.push_back(std::move(problem));
+  }
+}
+
 void add_inputs(const Run& run, Report& report) {
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const Input& input = run.inputs[i];
@@ -55,6 +66,14 @@ void add_inputs(const Run& run, Report& report) {
     }
     for (const FileFacts& file : run.facts.inputs[i].files) {
       if (file.problem) report.problems.push_back(*file.problem);
+      add_device_problems(input.label, file.member, file.code, report);
+      bool lacking = run.device && input.target && file.elf.from_stub && !file.code.read;
+      if (!lacking || file.problem) continue;
+      report.problems.push_back(
+          {input.label, file.member, "device code", std::nullopt, "is not in this stub"});
+    }
+    for (const DeviceFile& file : run.facts.inputs[i].device_files) {
+      add_device_problems(input.label, file.member, file.code, report);
     }
   }
 }
@@ -305,7 +324,12 @@ std::string headline(const Run& run, const Report& report) {
 
 // What was not asked, or could not be asked of such an input.
 std::vector<std::string> scope_of(const Run& run) {
-  std::vector<std::string> out = {"device code: not checked"};
+  std::vector<std::string> out;
+  if (!run.device) {
+    out.emplace_back("device code: not asked (--gpu)");
+  } else if (run.device->driver.empty()) {
+    out.emplace_back("NVIDIA driver's version: not asked (--driver)");
+  }
   if (!run.facts.hashed) out.emplace_back("RECORD hashes: not checked (--hash)");
   out.emplace_back("Python code: not run and not read");
   for (const Input& input : run.inputs) {
@@ -375,6 +399,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   for (auto& [owner, entry] : undecided) report.undecided.push_back(std::move(entry));
   report.findings = std::move(findings);
   add_assumptions(run, roots, report);
+  report.cuda = cuda_closure(run, roots);
   report.complete = report.problems.empty();
   for (const ReportRoot& root : report.roots) {
     if (root.status == Status::undecided) report.complete = false;
@@ -391,6 +416,7 @@ Report explain(const Run& run, const std::vector<RootView>& roots, std::vector<F
   if (!report.problems.empty() && report.verdict == Status::loads) {
     report.verdict = Status::undecided;
   }
+  if (run.device) report.gpus = run.device->coverage;
   report.headline = headline(run, report);
   report.scope = scope_of(run);
   return report;

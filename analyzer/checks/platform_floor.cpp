@@ -65,7 +65,8 @@ std::string lowest_policy(const Rules& rules, const InputFacts& input) {
   std::vector<const ElfFacts*> objects;
   for (const auto* files : {&input.files, &input.programs}) {
     for (const FileFacts& file : *files) {
-      if (!readable(file)) continue;
+      bool program = files == &input.programs && file.kind == FileKind::not_dynamic;
+      if (!readable(file) && !program) continue;
       objects.push_back(&file.elf);
       own.insert(file.path.substr(file.path.find_last_of('/') + 1));
       own.insert(file.elf.soname);

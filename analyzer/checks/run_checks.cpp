@@ -4,6 +4,7 @@
 #include <set>
 
 #include "checks/checks.h"
+#include "checks/cuda_closure.h"
 #include "facts/metadata.h"
 
 namespace wheelvet {
@@ -152,6 +153,23 @@ const PolicyRule* promised_policy(const Rules& rules, const std::vector<std::str
   return lowest;
 }
 
+std::string promised_glibc(const Rules& rules, const std::vector<std::string>& tags) {
+  constexpr std::string_view family = "manylinux_";
+  std::string lowest;
+  for (const std::string& tag : tags) {
+    std::string_view platform = read_tag(tag).platform;
+    std::size_t machine = platform.find('_', platform.find('_', family.size()) + 1);
+    std::string_view name = platform.substr(0, std::min(machine, platform.size()));
+    bool listed = std::any_of(rules.policies.begin(), rules.policies.end(),
+                              [&](const PolicyRule& policy) { return policy.name == name; });
+    if (listed || !name.starts_with(family)) return {};
+    std::string glibc(name.substr(family.size()));
+    std::replace(glibc.begin(), glibc.end(), '_', '.');
+    if (lowest.empty() || compare_versions(glibc, lowest) < 0) lowest = glibc;
+  }
+  return lowest;
+}
+
 const PolicyRule* promised_policy(const Run& run, const SceneFile& file) {
   return promised_policy(*run.scene.rules, tags_of(run, file), file.facts->elf.machine);
 }
@@ -194,11 +212,21 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
   add(check_archives(run));
   add(check_metadata(run));
   add(check_files(run));
-  add(check_libraries(run, roots));
-  add(check_symbols(run, roots));
+  std::vector<Finding> libraries = check_libraries(run, roots);
+  explain_cuda_libraries(run, roots, libraries);
+  add(std::move(libraries));
+  std::vector<Finding> symbols = check_symbols(run, roots);
+  explain_nccl_symbols(run, symbols);
+  add(std::move(symbols));
   add(check_versions(run, roots));
   add(check_dlopens(run, roots));
   add(check_ownership(run, roots));
+  add(check_cuda(run, roots));
+  CudaReport cuda = cuda_closure(run, roots);
+  add(check_driver(run, cuda));
+  add(check_nccl(run, cuda));
+  add(check_duplicates(run, roots));
+  add(check_families(run));
   // What labels promise to other hosts is no question where something is installed already.
   bool to_install = std::any_of(run.inputs.begin(), run.inputs.end(), [](const Input& input) {
     return input.target && input.location.empty();
@@ -209,6 +237,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
     add(check_stable_abi(run));
     add(check_objects(run));
     add(check_dependencies(run));
+    add(check_device_code(run, roots));
     add(check_floors(run));
   }
   blame_installation(run, roots, all);

@@ -235,7 +235,7 @@ void explain_by_history(const Run& run, const std::string& importer, Finding& fi
       fmt::format("built for {}; torch {} {}",
                   range.empty() ? "no release of torch that the history has" : "torch " + range,
                   beside, what_changed(changes));
-  say_fix(run, importer, finding);
+  if (!torch.trials.empty()) say_fix(run, importer, finding);
 }
 
 }  // namespace wheelvet

@@ -72,11 +72,15 @@ int run_check(const Options& typed) {
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;
   request.host = options.host;
   request.alone = options.alone;
   request.imports = options.imports;
+  request.gpus = options.gpus;
+  bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
+  if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =

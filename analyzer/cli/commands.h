@@ -9,6 +9,7 @@
 namespace wheelvet::cli {
 
 int run_check(const Options& options);
+int run_compat(const Options& options);
 int run_inspect(const Options& options);
 int run_stub(const Options& options);
 int run_probe(const Options& options);

@@ -28,6 +28,8 @@ std::vector<std::string> value_of(const std::string& key, const Settings& settin
   if (key == "host") return flag(options.host);
   if (key == "python") return one(options.python);
   if (key == "import") return options.imports;
+  if (key == "gpu") return options.gpus;
+  if (key == "driver") return one(options.driver);
   if (key == "fail-on") return one(options.fail_on);
   if (key == "select") return options.select;
   if (key == "ignore") return options.ignore;

@@ -8,10 +8,16 @@
 namespace wheelvet::cli {
 
 int run_inspect(const Options& options) {
-  InspectOptions wanted{options.list_imports, options.list_exports, options.headers,
-                        options.mangled, options.symbols};
+  InspectOptions wanted;
+  wanted.imports = options.list_imports;
+  wanted.exports = options.list_exports;
+  wanted.headers = options.headers;
+  wanted.mangled = options.mangled;
+  wanted.match = options.symbols;
+  wanted.device = options.device || options.kernels;
+  wanted.kernels = options.kernels;
   // A pattern alone asks for both directions.
-  if (!wanted.match.empty() && !wanted.imports && !wanted.exports) {
+  if (!wanted.match.empty() && !wanted.imports && !wanted.exports && !wanted.kernels) {
     wanted.imports = wanted.exports = true;
   }
   Inspection inspection = inspect(options.targets, wanted);

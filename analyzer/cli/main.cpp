@@ -17,6 +17,8 @@ int dispatch(const cli::Options& options) {
   switch (options.command) {
     case cli::Command::check:
       return cli::run_check(options);
+    case cli::Command::compat:
+      return cli::run_compat(options);
     case cli::Command::inspect:
       return cli::run_inspect(options);
     case cli::Command::stub:

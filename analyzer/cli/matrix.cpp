@@ -82,6 +82,8 @@ int run_matrix(const Options& typed) {
   request.each.hash = options.hash;
   request.each.python = options.python;
   request.each.imports = options.imports;
+  request.each.gpus = options.gpus;
+  request.each.driver = options.driver;
   request.threshold = threshold_of(options);
   if (!options.no_cache) {
     request.cache = options.cache.empty() ? default_cache_folder() : options.cache;

@@ -77,6 +77,24 @@ void add_scenario(CLI::App& app, Options& options) {
   app.add_flag("--alone", options.alone,
                "what dlopen of each file alone does: nothing is imported or opened before it\n"
                "but what --import names, and nothing is excused");
+  app.add_option("--driver", options.driver,
+                 "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  app.add_option("--gpu", options.gpus,
+                 "judge the device code for these GPUs: sm_120, 12.0, a product such as\n"
+                 "'RTX PRO 6000 Blackwell', or host for this machine's; a list or repeated")
+      ->type_name("GPU")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
 }
 
 // What decides whether a finding counts, and how much is read.
@@ -130,6 +148,7 @@ void add_check(CLI::App& app, Options& options) {
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet check ./site-packages --format json -o report.json\n"
       "  wheelvet check mine.whl --with torch.whl --format sarif=mine.sarif --format github\n"
+      "  wheelvet check sgl_kernel-0.3.21-*.whl --gpu sm_90,sm_120 --driver 580.65.06\n"
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
@@ -195,6 +214,40 @@ void add_config(CLI::App& app, Options& options) {
   config->callback([&options] { options.command = Command::config; });
 }
 
+void add_compat(CLI::App& app, Options& options) {
+  CLI::App* compat = app.add_subcommand(
+      "compat", "which releases of torch a wheel loads with, and whether its metadata says so");
+  compat->add_option("WHEEL", options.targets, "wheel or stub wheel")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  compat
+      ->add_option("--with", options.providers,
+                   "what else is there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  compat->add_option("--python", options.python, "interpreter, such as 3.12 (default: the tags')")
+      ->type_name("X.Y[t]");
+  compat
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  compat->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  compat->add_flag("--stats", options.stats, "time per stage");
+  add_output(*compat, options);
+  compat->footer(
+      "Examples:\n"
+      "  wheelvet compat sgl_kernel-0.3.21-cp310-abi3-manylinux2014_x86_64.whl\n"
+      "  wheelvet compat torchvision-0.24.1-*.whl --format json --fail-on warning\n"
+      "Exit codes: 0 the metadata agrees with what loads, 1 it permits a release that fails, or\n"
+      "  none loads, 2 wrong usage, 3 a release could not be judged, 4 internal error.");
+  compat->callback([&options] { options.command = Command::compat; });
+}
+
 void add_inspect(CLI::App& app, Options& options) {
   CLI::App* inspect = app.add_subcommand("inspect", "the facts: needs, exports, versions, paths");
   inspect->add_option("TARGET", options.targets, "wheel, folder or shared object")
@@ -208,12 +261,16 @@ void add_inspect(CLI::App& app, Options& options) {
                    "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
+  inspect->add_flag("--device", options.device,
+                    "device code: containers and images by architecture");
+  inspect->add_flag("--kernels", options.kernels, "the kernels in it as well");
   inspect->add_flag("--headers", options.headers, "program headers, dynamic entries and notes");
   add_output(*inspect, options);
   inspect->footer(
       "Examples:\n"
       "  wheelvet inspect torch-2.10.0-*.whl\n"
-      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check");
+      "  wheelvet inspect libc10_cuda.so --exports --match c10_cuda_check\n"
+      "  wheelvet inspect libcufft.so.12 --device");
   inspect->callback([&options] { options.command = Command::inspect; });
 }
 
@@ -251,7 +308,9 @@ void add_documents(CLI::App& app, Options& options) {
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema->add_option("NAME", options.targets, "report, load-plan, inspect, matrix, probe or tuning")
+  schema
+      ->add_option("NAME", options.targets,
+                   "report, load-plan, inspect, matrix, compat, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -315,6 +374,7 @@ void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_check(app, options);
+  add_compat(app, options);
   add_inspect(app, options);
   add_stub(app, options);
   add_probe(app, options);

@@ -11,6 +11,7 @@ namespace wheelvet::cli {
 enum class Command {
   none,
   check,
+  compat,
   inspect,
   stub,
   probe,
@@ -29,13 +30,14 @@ struct Options {
   std::vector<std::string> providers;
   std::vector<std::string> imports;
   std::string environment, sysroot;
-  std::string python;
+  std::string python, driver;
   std::string format = "text";  ///< of the output; check and matrix know more than text and json
   /// Further formats with the file each goes to: ("sarif", "out.sarif").
   std::vector<std::pair<std::string, std::string>> format_files;
   std::string output;  ///< file, empty for standard output
   std::string color = "auto";
   std::string fail_on = "error";
+  std::vector<std::string> gpus;
   std::string symbols;                      ///< inspect: pattern for --imports and --exports
   std::vector<std::string> select, ignore;  ///< patterns of rules
   std::string baseline;
@@ -43,6 +45,7 @@ struct Options {
   bool no_config = false;
   std::set<std::string> typed;  ///< names of the options that were on the command line
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
+  bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;

@@ -30,6 +30,8 @@ void apply(const Setting& setting, const std::string& file, Options& options) {
   if (key == "host") take(values, options.host);
   if (key == "python") take(values, options.python);
   if (key == "import") take(values, options.imports);
+  if (key == "gpu") take(values, options.gpus);
+  if (key == "driver") take(values, options.driver);
   if (key == "fail-on") take(values, options.fail_on);
   if (key == "select") take(values, options.select);
   if (key == "ignore") take(values, options.ignore);

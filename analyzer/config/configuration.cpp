@@ -29,6 +29,8 @@ const std::vector<Key>& known_keys() {
       {"host", Kind::flag},
       {"python", Kind::text},
       {"import", Kind::texts},
+      {"gpu", Kind::texts},
+      {"driver", Kind::text},
       {"fail-on", Kind::word, {"error", "warning", "note"}},
       {"select", Kind::rules},
       {"ignore", Kind::rules},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/device_note.h"
 #include "facts/elf_layout.h"
 #include "facts/elf_stub.h"
 
@@ -415,6 +416,9 @@ void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
       facts.dlopen_notes.emplace_back(text.substr(0, text.find('\0')));
     }
     if (name == stub_note_name && note.n_type == stub_note_type) stub = read_stub_note(desc);
+    if (name == stub_note_name && note.n_type == device_note_type) {
+      facts.device_note.assign(desc.begin(), desc.end());
+    }
     at = desc_at + padded(note.n_descsz);
   }
 }

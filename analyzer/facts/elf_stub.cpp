@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/device_note.h"
 #include "facts/slice.h"
 
 namespace wheelvet {
@@ -122,6 +123,9 @@ std::vector<std::uint8_t> notes(const ElfFacts& facts, const std::vector<Elf64_P
   for (const std::string& text : facts.dlopen_notes) {
     put_note(out, "FDO", 0x407c0c0a,
              Bytes(reinterpret_cast<const std::uint8_t*>(text.c_str()), text.size() + 1));
+  }
+  if (!facts.device_note.empty()) {
+    put_note(out, stub_note_name, device_note_type, facts.device_note);
   }
   put_note(out, stub_note_name, stub_note_type,
            write_stub_note({facts.file_size, segments, facts.symbols.relocations}));

@@ -9,7 +9,11 @@
 #include <set>
 #include <thread>
 
+#include "device/device_code.h"
+#include "device/device_note.h"
+#include "device/scan.h"
 #include "facts/elf_facts.h"
+#include "facts/elf_stub.h"
 #include "facts/library_release.h"
 #include "facts/metadata.h"
 #include "facts/record.h"
@@ -30,8 +34,10 @@ struct Job {
   const Input* input = nullptr;
   const RandomFile* archive = nullptr;  // for members of wheels
   const Member* member = nullptr;
-  FileFacts* file = nullptr;  // null for a member that is read for its hash alone
-  bool whole = false;         // read to its end, whatever its facts need
+  FileFacts* file = nullptr;
+  DeviceFile* device_file = nullptr;  // both null for a member that is read for its hash alone
+  DeviceDepth device = DeviceDepth::nothing;
+  bool whole = false;       // read to its end, whatever its facts need
   std::string digest = {};  // what RECORD gives, "sha256=...", empty when it is not to be compared
   std::vector<ArchiveFault> faults = {};
   std::optional<Problem> problem = {};  // of a member without a file
@@ -61,6 +67,18 @@ void note_stream_faults(Job& job, const StreamResult& result) {
   }
 }
 
+// A stub's note stands for the device code of its original; otherwise what the loader maps counts.
+void finish_device_code(DeviceDepth depth, FileFacts& file) {
+  if (depth == DeviceDepth::nothing) return;
+  if (file.elf.from_stub) {
+    file.code =
+        file.elf.device_note.empty() ? DeviceCode() : read_device_note(file.elf.device_note);
+    file.elf.device_note = {};
+  } else {
+    keep_loaded(file.elf, file.code);
+  }
+}
+
 // One pass over a member.
 void stream(Job& job, Counters& counters, bool first, const std::function<bool(Bytes)>& sink) {
   bool hashing = first && !job.digest.empty();
@@ -84,14 +102,22 @@ void stream(Job& job, Counters& counters, bool first, const std::function<bool(B
 
 void read_streamed(Job& job, Counters& counters) {
   std::vector<FileRange> wanted;
+  DeviceScan scan(job.member->size, job.device == DeviceDepth::kernels);
   for (int pass = 1; pass <= max_passes; ++pass) {
     Spool spool(job.member->size, wanted);
-    stream(job, counters, pass == 1, [&](Bytes chunk) { return spool.feed(chunk); });
+    bool scanning = pass == 1 && job.device != DeviceDepth::nothing;
+    stream(job, counters, pass == 1, [&](Bytes chunk) {
+      bool elf = spool.feed(chunk);
+      if (elf && scanning) scan.feed(chunk);
+      return elf;
+    });
+    if (scanning) job.file->code = scan.finish();
     job.file->kind = job.member->size == 0 ? FileKind::empty : spool.kind();
     if (job.file->kind != FileKind::elf) return;
     try {
       job.file->elf = read_elf(spool.view());
       job.file->release = stated_release(spool.view(), job.file->elf.soname);
+      finish_device_code(job.device, *job.file);
       return;
     } catch (const Unreadable&) {
       if (spool.missed().empty() || pass == max_passes) throw;
@@ -101,27 +127,65 @@ void read_streamed(Job& job, Counters& counters) {
   }
 }
 
-void read_at(const std::string& path, FileFacts& facts, Counters& counters) {
+FileView counted_view(const RandomFile& file, Counters& counters) {
+  FileView raw = view_of(file);
+  return {raw.size, [raw, &counters](std::uint64_t offset, std::uint64_t size) {
+            counters.add(size);
+            return raw.bytes(offset, size);
+          }};
+}
+
+void read_at(const std::string& path, FileFacts& facts, Counters& counters, DeviceDepth device) {
   RandomFile file(path);
   facts.device = file.device();
   facts.inode = file.inode();
-  FileView raw = view_of(file);
-  FileView counted{raw.size, [&](std::uint64_t offset, std::uint64_t size) {
-                     counters.add(size);
-                     return raw.bytes(offset, size);
-                   }};
+  FileView counted = counted_view(file, counters);
   std::uint64_t front = std::min<std::uint64_t>(file.size(), 4096);
   facts.kind = classify(counted.bytes(0, front), file.size());
   if (facts.kind != FileKind::elf) return;
   facts.elf = read_elf(counted);
   facts.release = stated_release(counted, facts.elf.soname);
+  if (device == DeviceDepth::nothing) return;
+  if (!facts.elf.from_stub) facts.code = scan_device_code(counted, device == DeviceDepth::kernels);
+  finish_device_code(device, facts);
 }
 
-void read_file(Job& job, Counters& counters) {
-  std::string path = job.input->kind == InputKind::file ? job.input->path
-                     : job.member->source.empty()       ? job.input->path + "/" + job.member->name
-                                                        : job.member->source;
-  read_at(path, *job.file, counters);
+std::string path_of(const Job& job) {
+  if (job.input->kind == InputKind::file) return job.input->path;
+  return job.member->source.empty() ? job.input->path + "/" + job.member->name : job.member->source;
+}
+
+// A member that is device code by itself.
+void read_device_file(Job& job, Counters& counters) {
+  DeviceCode& code = job.device_file->code;
+  bool kernels = job.device == DeviceDepth::kernels;
+  if (job.input->kind == InputKind::stub) {
+    code = read_device_note(read_member(*job.archive, *job.member, max_stub_note_bytes));
+  } else if (is_ptx_file(job.member->name)) {
+    constexpr std::uint64_t most = 16u << 20;
+    if (job.member->size > most) throw Unreadable("PTX", std::nullopt, "is larger than 16 MiB");
+    std::vector<std::uint8_t> text;
+    if (job.archive) {
+      stream(job, counters, true, [&](Bytes chunk) {
+        text.insert(text.end(), chunk.begin(), chunk.end());
+        return true;
+      });
+    } else {
+      RandomFile file(path_of(job));
+      text = file.read(0, std::min(file.size(), most), "PTX");
+    }
+    code = read_ptx_file(text, kernels);
+  } else if (job.archive) {
+    DeviceScan scan(job.member->size, kernels);
+    stream(job, counters, true, [&](Bytes chunk) {
+      scan.feed(chunk);
+      return true;
+    });
+    code = scan.finish();
+  } else {
+    RandomFile file(path_of(job));
+    code = scan_device_code(counted_view(file, counters), kernels);
+  }
 }
 
 // An ELF without a dynamic section is not an object the loader takes; one whose bytes were stripped
@@ -135,13 +199,14 @@ void refine_kind(FileFacts& file) {
 
 void run_job(Job& job, Counters& counters) {
   try {
+    if (job.device_file) return read_device_file(job, counters);
     if (!job.file) {
       return stream(job, counters, true, [](Bytes) { return true; });
     }
     if (job.archive) {
       read_streamed(job, counters);
     } else {
-      read_file(job, counters);
+      read_at(path_of(job), *job.file, counters, job.device);
     }
     refine_kind(*job.file);
   } catch (const Unreadable& error) {
@@ -241,11 +306,13 @@ std::map<std::string, std::string> untrusted_members(const Input& input) {
   return out;
 }
 
-// Of the files that could be programs, those that are; of the others only what could not be read.
+// Of the files that could be programs, those that are, static ones too; of the others only what
+// could not be read.
 void keep_programs(InputFacts& input) {
   std::erase_if(input.programs, [&](FileFacts& file) {
     if (file.problem) input.problems.push_back(std::move(*file.problem));
-    return file.problem || file.kind != FileKind::elf;
+    bool program = file.kind == FileKind::elf || file.kind == FileKind::not_dynamic;
+    return file.problem || !program;
   });
 }
 
@@ -291,9 +358,13 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
                  : std::string();
     };
     std::map<std::string, std::string> untrusted = untrusted_members(input);
-    std::vector<const Member*> libraries;
+    std::vector<const Member*> libraries, device_files;
+    DeviceDepth device = input.target ? options.device : DeviceDepth::nothing;
     for (const Member& member : input.members) {
-      if (input.kind == InputKind::file || is_library_name(member.name)) {
+      bool device_file = device != DeviceDepth::nothing && is_device_file(member.name);
+      if (device_file && !untrusted.contains(member.name)) {
+        device_files.push_back(&member);
+      } else if (input.kind == InputKind::file || is_library_name(member.name)) {
         libraries.push_back(&member);
       }
     }
@@ -308,13 +379,29 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
         continue;
       }
       Job job{&input, archives[i].get(), libraries[k], &out.files[k]};
+      job.device = device;
       job.whole = whole;
       job.digest = digest_of(libraries[k]);
       jobs.push_back(std::move(job));
       if (archived) counters.total += libraries[k]->size;
     }
+    out.device_files.resize(device_files.size());
+    for (std::size_t k = 0; k < device_files.size(); ++k) {
+      const std::string& name = device_files[k]->name;
+      out.device_files[k].member = name;
+      out.device_files[k].path =
+          input.mount.empty() ? installed_path(name) : input.mount + "/" + name;
+      Job job{&input, archives[i].get(), device_files[k]};
+      job.device_file = &out.device_files[k];
+      job.device = device;
+      job.whole = whole;
+      job.digest = digest_of(device_files[k]);
+      jobs.push_back(std::move(job));
+      if (archived) counters.total += device_files[k]->size;
+    }
     std::vector<const Member*> programs;
     for (const Member& member : input.members) {
+      if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
       if (is_library_name(member.name) || untrusted.contains(member.name)) continue;
       bool program = input.kind == InputKind::wheel && may_be_program(member.name);
       if (program) programs.push_back(&member);
@@ -346,6 +433,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
   }
   for (InputFacts& input : facts.inputs) keep_programs(input);
   facts.hashed = options.hash;
+  facts.device_code_read = options.device != DeviceDepth::nothing;
   facts.bytes_read = counters.bytes;
   facts.second_passes = counters.second_passes;
   return facts;
@@ -356,7 +444,7 @@ FileFacts read_library(const std::string& host_path) {
   ReadOptions options;
   Counters counters{{}, {}, 0, options};
   try {
-    read_at(host_path, facts, counters);
+    read_at(host_path, facts, counters, DeviceDepth::nothing);
     refine_kind(facts);
   } catch (const Unreadable& error) {
     facts.problem = error.in("", host_path);

@@ -10,11 +10,15 @@
 
 namespace wheelvet {
 
+/// How much of the targets' device code is read.
+enum class DeviceDepth { nothing, headers, kernels };
+
 struct ReadOptions {
   unsigned jobs = 0;  ///< threads; 0 is one per processor
   bool hash = false;  ///< read every member of a wheel and compare it with the sha256 in RECORD
   /// Called with bytes done and bytes in all, from any thread, at most every few hundred kB.
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+  DeviceDepth device = DeviceDepth::nothing;
 };
 
 /// Facts of all inputs, in their order, whatever the number of threads. A member that cannot be

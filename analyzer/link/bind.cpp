@@ -137,10 +137,9 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
 // not keep (std templates, bundled third parties) is not known; names that belong to another kind
 // of library are no library of torch's.
 Owns known_to_own(const Scene& scene, const PlannedObject& object, const FileFacts& facts,
-                  const Wanted& wanted) {
+                  std::size_t library, const Wanted& wanted) {
   const KnownExports& known = *facts.known;
   std::string_view name = wanted.name.text;
-  std::size_t library = library_of(*scene.rules, facts.elf.soname);
   const LibraryRule* rule = library == none ? nullptr : &scene.rules->libraries[library];
   if (rule && rule->kind != "torch") {  // bundled, under the name of a library with an owner
     PlannedObject as_system = object;
@@ -293,7 +292,8 @@ class Binder {
   bool settle_known(std::size_t candidate, const FileFacts& file, Wanted& wanted, Binding& binding,
                     std::size_t& maybe) {
     if (wanted.family.empty()) wanted.family = family_of(*scene_.rules, wanted.name.text);
-    Owns answer = known_to_own(scene_, link_.plan.objects[candidate], file, wanted);
+    const PlannedObject& object = link_.plan.objects[candidate];
+    Owns answer = known_to_own(scene_, object, file, context_.libraries[object.file], wanted);
     if (answer == Owns::maybe && maybe == none) maybe = candidate;
     if (answer != Owns::yes) return false;
     binding.outcome = Outcome::bound;
@@ -403,7 +403,11 @@ class Binder {
 
 LinkContext::LinkContext(const Scene& of) : scene(&of) {
   versions.reserve(of.files.size());
-  for (const SceneFile& file : of.files) versions.emplace_back(file.facts->elf);
+  for (const SceneFile& file : of.files) {
+    versions.emplace_back(file.facts->elf);
+    bool known = file.facts->known != nullptr;
+    libraries.push_back(known ? library_of(*of.rules, file.facts->elf.soname) : none);
+  }
 }
 
 namespace {

@@ -15,6 +15,8 @@ namespace wheelvet {
 struct LinkContext {
   const Scene* scene = nullptr;
   std::vector<VersionNames> versions;  ///< per scene file
+  /// Per scene file of which only the history is at hand: index into rules->libraries, or none.
+  std::vector<std::size_t> libraries;
 
   explicit LinkContext(const Scene& of);
   const VersionNames& versions_of(std::size_t file) const { return versions[file]; }

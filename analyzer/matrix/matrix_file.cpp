@@ -101,12 +101,13 @@ void read_columns(const TomlTable& top, const fs::path& folder, MatrixPlan& plan
 
 void read_scenarios(const TomlTable& top, MatrixPlan& plan) {
   for (const TomlTable& table : toml_tables(top, "scenario")) {
-    only_keys(table, {"name", "python", "import"});
+    only_keys(table, {"name", "python", "import", "gpu"});
     MatrixScenario scenario{toml_text(table, "name"), toml_text(table, "python"),
-                            toml_texts(table, "import")};
+                            toml_texts(table, "import"), toml_texts(table, "gpu")};
     if (scenario.name.empty()) scenario.name = scenario.python;
+    if (scenario.name.empty() && scenario.gpus.size() == 1) scenario.name = scenario.gpus.front();
     if (scenario.name.empty()) {
-      complain(table.file, table.table->line, "[scenario] needs a name or a python");
+      complain(table.file, table.table->line, "[scenario] needs a name, a python or a gpu");
     }
     plan.scenarios.push_back(std::move(scenario));
   }

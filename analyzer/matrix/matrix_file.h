@@ -20,6 +20,7 @@ struct MatrixScenario {
   std::string name;
   std::string python;
   std::vector<std::string> imports;
+  std::vector<std::string> gpus;
 };
 
 /// Cells by patterns of their names; an empty one matches all.

@@ -42,7 +42,12 @@ std::string cache_key(const Request& request, const std::vector<const Input*>& i
   std::string all;
   add(all, program_identity());
   add(all, request.python);
-  for (const std::string& name : request.imports) add(all, name);
+  for (const std::string& name : request.imports) add(all, "import " + name);
+  for (const std::string& gpu : request.gpus) {
+    if (gpu == "host") return {};  // this machine's, whatever they are
+    add(all, "gpu " + gpu);
+  }
+  add(all, "driver " + request.driver);
   add(all, fmt::format("alone {} hash {}", request.alone, request.hash));
   for (const Input* input : inputs) {
     if (input->kind == InputKind::folder || !input->problems.empty()) return {};

@@ -44,6 +44,7 @@ Request request_of(const MatrixPlan& plan, const PlannedCell& cell, const Reques
   const MatrixScenario& scenario = plan.scenarios[cell.scenario];
   if (!scenario.python.empty()) request.python = scenario.python;
   if (!scenario.imports.empty()) request.imports = scenario.imports;
+  if (!scenario.gpus.empty()) request.gpus = scenario.gpus;
   return request;
 }
 
@@ -162,7 +163,12 @@ void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& open
   if (pool.reading.inputs.empty()) return;
   std::future<Rules> loaded = std::async(std::launch::async, load_rules);
   Rules rules;
-  read_inputs(loaded, request.each, rules, pool.reading);
+  // Device code is read when some scenario asks for it.
+  Request all = request.each;
+  for (const MatrixScenario& scenario : plan.scenarios) {
+    all.gpus.insert(all.gpus.end(), scenario.gpus.begin(), scenario.gpus.end());
+  }
+  read_inputs(loaded, all, rules, pool.reading);
   Memory memory;
   for (Todo& todo : todos) {
     if (todo.report) continue;

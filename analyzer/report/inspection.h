@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "wheelvet/device_code.h"
 #include "wheelvet/problem.h"
 #include "wheelvet/report.h"
 
@@ -13,8 +14,9 @@ namespace wheelvet {
 
 struct InspectOptions {
   bool imports = false, exports = false, headers = false;
-  bool mangled = false;  ///< leave C++ names as they are
-  std::string match;     ///< part of a mangled or demangled name; empty for all
+  bool mangled = false;                  ///< leave C++ names as they are
+  bool device = false, kernels = false;  ///< device code, and the kernels in it
+  std::string match;                     ///< part of a mangled or demangled name; empty for all
 };
 
 struct InspectedSymbol {
@@ -23,6 +25,16 @@ struct InspectedSymbol {
   std::string library;   ///< file of an import's version need
   bool weak = false;
   bool needed = false;  ///< imports: some relocation refers to it
+};
+
+/// Images of one kind and architecture in a file.
+struct InspectedArch {
+  std::string arch;    ///< "sm_90a", "compute_90"
+  std::string kind;    ///< cubin, ptx, lto-ir, other
+  std::string isa;     ///< PTX: "9.0"
+  std::string driver;  ///< PTX: the first driver that compiles it; empty when none known here does
+  std::size_t images = 0, relocatable = 0, packed = 0;
+  std::uint64_t bytes = 0;  ///< as stored
 };
 
 struct InspectedFile {
@@ -45,6 +57,9 @@ struct InspectedFile {
   bool fortified = false;    ///< imports checked forms of libc's functions (__memcpy_chk)
   std::string bundled_from;  ///< "libz.so.1" of auditwheel's "libz-1a2b3c4d.so.1", or empty
   std::vector<InspectedSymbol> listed;
+  bool with_device = false, with_kernels = false;  ///< they were asked for
+  DeviceCode device;
+  std::vector<InspectedArch> architectures;  ///< of the device code
   std::vector<std::string> headers;
 };
 

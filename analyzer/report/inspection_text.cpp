@@ -44,10 +44,53 @@ std::string flags_of(const InspectedFile& file) {
   return fmt::format("{}", fmt::join(flags, ", "));
 }
 
+void add_architecture(std::string& out, const InspectedArch& row) {
+  std::string text = fmt::format("{:<16} {:>6} {}{}  {} bytes", row.arch, row.images, row.kind,
+                                 row.images == 1 || row.kind != "cubin" ? " " : "s", row.bytes);
+  if (row.packed) text += fmt::format(", {} packed", row.packed);
+  if (row.relocatable) text += fmt::format(", {} to be linked", row.relocatable);
+  if (!row.isa.empty()) {
+    text += fmt::format(", PTX {} ({})", row.isa,
+                        row.driver.empty() ? "newer than any driver known here"
+                                           : "driver " + row.driver + " or newer");
+  }
+  line(out, " ", text);
+}
+
+// Kernels by container, as the linker put them together.
+void add_kernels(std::string& out, const DeviceCode& code) {
+  for (const DeviceContainer& container : code.containers) {
+    std::vector<std::string> archs;
+    for (const DeviceImage& image : code.images_of(container)) archs.push_back(arch_name(image));
+    out += fmt::format("    container at {}: {}{}\n", container.offset, fmt::join(archs, " "),
+                       container.kernels_read ? "" : "  (its kernels were not read)");
+    for (std::uint32_t kernel : code.kernels_of(container)) {
+      out += fmt::format("        {}\n", printable(code.names[kernel]));
+    }
+  }
+}
+
+void add_device(std::string& out, const InspectedFile& file) {
+  if (!file.with_device) return;
+  const DeviceCode& code = file.device;
+  if (code.containers.empty()) {
+    line(out, "device", code.read ? "no device code" : "not in this stub");
+    return;
+  }
+  std::size_t images = 0;
+  for (const DeviceContainer& container : code.containers) images += container.images;
+  line(out, "device",
+       fmt::format("{} container{} with {} image{}", code.containers.size(),
+                   code.containers.size() == 1 ? "" : "s", images, images == 1 ? "" : "s"));
+  for (const InspectedArch& row : file.architectures) add_architecture(out, row);
+  if (file.with_kernels) add_kernels(out, code);
+}
+
 void add_file(std::string& out, const InspectedFile& file, const Style& style) {
   out += fmt::format("\n  {}", style.bold(printable(file.path)));
   if (file.machine.empty()) {
     out += fmt::format("  {}\n", file.kind);
+    add_device(out, file);
     return;
   }
   out += fmt::format("  {}, {} bytes{}\n", file.machine, file.size,
@@ -71,6 +114,7 @@ void add_file(std::string& out, const InspectedFile& file, const Style& style) {
                    file.imports, file.unneeded_imports, file.python_imports, file.exports));
   line(out, "flags", flags_of(file));
   line(out, "build id", printable(file.build_id));
+  add_device(out, file);
   for (const std::string& header : file.headers) out += fmt::format("    {}\n", printable(header));
   for (const InspectedSymbol& symbol : file.listed) add_symbol(out, symbol);
 }

@@ -108,6 +108,32 @@ Json of(const ReportInput& input) {
   return out;
 }
 
+Json of(const LibraryCoverage& library) {
+  Json out;
+  out["path"] = text(library.path);
+  out["architectures"] = texts(library.architectures);
+  out["containers"] = {{"judged", library.containers}, {"own", library.own},
+                       {"family", library.family},     {"older", library.older},
+                       {"compiled", library.compiled}, {"elsewhere", library.elsewhere},
+                       {"unserved", library.unserved}, {"unjudged", library.unjudged}};
+  out["gap_architectures"] = texts(library.gap_architectures);
+  out["kernels_without"] = library.kernels_without;
+  out["examples"] = texts(library.examples);
+  out["ptx_version"] = text(library.ptx_version);
+  out["not_used"] = text(library.not_used);
+  return out;
+}
+
+Json of(const GpuCoverage& gpu) {
+  Json out;
+  out["gpu"] = gpu.gpu;
+  out["products"] = texts(gpu.products);
+  out["driver"] = {{"lowest", text(gpu.driver)}, {"because", text(gpu.driver_because)}};
+  out["libraries"] = Json::array();
+  for (const LibraryCoverage& library : gpu.libraries) out["libraries"].push_back(of(library));
+  return out;
+}
+
 Json of(const ReportPlan& plan) {
   Json out;
   out["root"] = text(plan.root);
@@ -136,10 +162,60 @@ Json optional_text(bool present, const std::string& value) {
   return present ? text(value) : Json(nullptr);
 }
 
+Json of(const DeviceImage& image) {
+  Json out = {{"kind", to_string(image.kind)},
+              {"arch", arch_name(image)},
+              {"offset", image.offset},
+              {"size", image.size},
+              {"packing", to_string(image.packing)},
+              {"unpacked", image.unpacked},
+              {"relocatable", image.relocatable},
+              {"debug", image.debug}};
+  if (image.kind == ImageKind::ptx) {
+    out["isa"] = std::to_string(image.isa_major) + "." + std::to_string(image.isa_minor);
+  }
+  return out;
+}
+
+Json of(const DeviceCode& code, bool kernels) {
+  Json out = Json::array();
+  for (const DeviceContainer& container : code.containers) {
+    Json shown = {{"carrier", to_string(container.carrier)},
+                  {"offset", container.offset},
+                  {"size", container.size},
+                  {"images", Json::array()}};
+    for (const DeviceImage& image : code.images_of(container)) shown["images"].push_back(of(image));
+    if (kernels) {
+      shown["kernels_read"] = container.kernels_read;
+      shown["kernels"] = Json::array();
+      for (std::uint32_t kernel : code.kernels_of(container)) {
+        shown["kernels"].push_back(text(code.names[kernel]));
+      }
+    }
+    out.push_back(std::move(shown));
+  }
+  return out;
+}
+
+Json of(const InspectedArch& row) {
+  return {{"arch", row.arch},     {"kind", row.kind},     {"isa", row.isa},
+          {"driver", row.driver}, {"images", row.images}, {"relocatable", row.relocatable},
+          {"packed", row.packed}, {"bytes", row.bytes}};
+}
+
+Json device_of(const InspectedFile& file) {
+  Json rows = Json::array();
+  for (const InspectedArch& row : file.architectures) rows.push_back(of(row));
+  return {{"read", file.device.read},
+          {"architectures", std::move(rows)},
+          {"containers", of(file.device, file.with_kernels)}};
+}
+
 Json of(const InspectedFile& file) {
   Json out;
   out["path"] = text(file.path);
   out["kind"] = file.kind;
+  if (file.with_device) out["device"] = device_of(file);
   if (file.machine.empty()) return out;
   out["machine"] = file.machine;
   out["size"] = file.size;
@@ -262,6 +338,34 @@ Json json_of(const Document& document) {
   return nullptr;
 }
 
+Json of(const CudaReport& cuda) {
+  Json out = {{"driver", text(cuda.driver)}, {"driver_because", text(cuda.driver_because)}};
+  out["libraries"] = Json::array();
+  for (const CudaLibrary& each : cuda.libraries) {
+    out["libraries"].push_back({{"soname", text(each.soname)},
+                                {"kind", each.kind},
+                                {"how", each.how},
+                                {"state", each.state},
+                                {"path", text(each.path)},
+                                {"owner", text(each.owner)},
+                                {"version", text(each.version)},
+                                {"cuda", text(each.major)},
+                                {"declared_by", text(each.declared_by)},
+                                {"roots", texts(each.roots)}});
+  }
+  out["modules"] = Json::array();
+  for (const CudaModule& each : cuda.modules) {
+    out["modules"].push_back({{"path", text(each.path)},
+                              {"runtime", text(each.runtime)},
+                              {"driver", text(each.driver)},
+                              {"driver_because", text(each.because)},
+                              {"driver_functions", texts(each.driver_functions)},
+                              {"nccl", text(each.nccl)},
+                              {"nccl_functions", texts(each.nccl_functions)}});
+  }
+  return out;
+}
+
 Json header() {
   return {{"schema_version", schema_version},
           {"tool", {{"name", "wheelvet"}, {"version", program_version()}}}};
@@ -293,7 +397,9 @@ std::string render_json(const Report& report, bool stats, int indent) {
                                 {"examples", texts(each.examples)},
                                 {"roots", texts(each.roots)}});
   }
+  out["cuda"] = of(report.cuda);
   out["load_plans"] = all(report.plans);
+  out["gpus"] = all(report.gpus);
   out["problems"] = all(report.problems);
   out["scope"] = texts(report.scope);
   out["configuration"] = text(report.configuration);
@@ -330,7 +436,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "matrix", "probe", "tuning"};
+  return {"report", "load-plan", "inspect", "matrix", "compat", "probe", "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

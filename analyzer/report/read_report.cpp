@@ -120,6 +120,57 @@ SymbolEvidence read_symbol(const Document& from) {
   return out;
 }
 
+CudaReport read_cuda(const Document& from) {
+  CudaReport out;
+  out.driver = text(from, "driver");
+  out.driver_because = text(from, "driver_because");
+  for_all(from, "libraries", [&](const Document& each) {
+    out.libraries.push_back({text(each, "soname"), text(each, "kind"), text(each, "how"),
+                             text(each, "state"), text(each, "path"), text(each, "owner"),
+                             text(each, "version"), text(each, "cuda"), text(each, "declared_by"),
+                             texts(each, "roots")});
+  });
+  for_all(from, "modules", [&](const Document& each) {
+    out.modules.push_back({text(each, "path"), text(each, "runtime"), text(each, "driver"),
+                           text(each, "driver_because"), texts(each, "driver_functions"),
+                           text(each, "nccl"), texts(each, "nccl_functions")});
+  });
+  return out;
+}
+
+LibraryCoverage read_coverage(const Document& from) {
+  LibraryCoverage out;
+  out.path = text(from, "path");
+  out.architectures = texts(from, "architectures");
+  const Document& containers = member(from, "containers", Kind::table);
+  out.containers = size(containers, "judged");
+  out.own = size(containers, "own");
+  out.family = size(containers, "family");
+  out.older = size(containers, "older");
+  out.compiled = size(containers, "compiled");
+  out.elsewhere = size(containers, "elsewhere");
+  out.unserved = size(containers, "unserved");
+  out.unjudged = size(containers, "unjudged");
+  out.gap_architectures = texts(from, "gap_architectures");
+  out.kernels_without = size(from, "kernels_without");
+  out.examples = texts(from, "examples");
+  out.ptx_version = text(from, "ptx_version");
+  out.not_used = text(from, "not_used");
+  return out;
+}
+
+GpuCoverage read_gpu_coverage(const Document& from) {
+  GpuCoverage out;
+  out.gpu = text(from, "gpu");
+  out.products = texts(from, "products");
+  const Document& driver = member(from, "driver", Kind::table);
+  out.driver = text(driver, "lowest");
+  out.driver_because = text(driver, "because");
+  for_all(from, "libraries",
+          [&](const Document& each) { out.libraries.push_back(read_coverage(each)); });
+  return out;
+}
+
 Problem read_problem(const Document& from) {
   Problem out{text(from, "input"), text(from, "member"), text(from, "field"), std::nullopt,
               text(from, "reason")};
@@ -185,6 +236,12 @@ Report read_report(const Document& from) {
   });
   for_all(from, "problems",
           [&](const Document& each) { out.problems.push_back(read_problem(each)); });
+  // Later than the schema's first version, as is the configuration.
+  if (from.find("cuda")) out.cuda = read_cuda(member(from, "cuda", Kind::table));
+  if (from.find("gpus")) {
+    for_all(from, "gpus",
+            [&](const Document& each) { out.gpus.push_back(read_gpu_coverage(each)); });
+  }
   out.scope = texts(from, "scope");
   out.configuration = text_if(from, "configuration");
   return out;

@@ -164,6 +164,50 @@ struct Writer {
     }
   }
 
+  void gpu_library(const LibraryCoverage& library) {
+    if (!library.not_used.empty()) {
+      line("", fmt::format("{}: not used, {}", name_of(library.path), printable(library.not_used)));
+      return;
+    }
+    std::vector<std::string> parts;
+    auto part = [&](std::size_t count, std::string_view what) {
+      if (count) parts.push_back(fmt::format("{} {}", count, what));
+    };
+    part(library.own, "of its own code");
+    part(library.family, "of family code");
+    part(library.older, "of code for an older minor");
+    part(library.compiled, "to be compiled from PTX");
+    part(library.elsewhere, "of which other containers have the kernels");
+    part(library.unserved, "without code");
+    part(library.unjudged, "to be linked first, not judged");
+    line("", fmt::format("{}: {} container{}: {}", name_of(library.path), library.containers,
+                         library.containers == 1 ? "" : "s", fmt::join(parts, ", ")));
+  }
+
+  void gpus() {
+    for (const GpuCoverage& gpu : report.gpus) {
+      std::size_t judged = 0, whole = 0, partly = 0;
+      for (const LibraryCoverage& library : gpu.libraries) {
+        if (library.containers == 0 || !library.not_used.empty()) continue;
+        ++judged;
+        std::size_t without = library.unserved + library.elsewhere;
+        if (library.unserved == 0) ++whole;
+        if (library.unserved != 0 && without != library.containers) ++partly;
+      }
+      std::string text =
+          judged == 0
+              ? std::string("no device code")
+              : fmt::format("{} of {} libraries have code for all their kernels", whole, judged);
+      if (partly) text += fmt::format(", {} for some", partly);
+      if (!gpu.driver.empty()) {
+        text += fmt::format("; driver {} or newer ({})", gpu.driver, printable(gpu.driver_because));
+      }
+      out += fmt::format("  {:<10}{}\n", gpu.gpu, text);
+      if (options.verbosity < 1) continue;
+      for (const LibraryCoverage& library : gpu.libraries) gpu_library(library);
+    }
+  }
+
   void roots() {
     for (const ReportRoot& root : report.roots) {
       std::string status(to_string(root.status));
@@ -206,6 +250,7 @@ std::string render_text(const Report& report, const TextOptions& options) {
   writer.undecided();
   writer.out += '\n';
   if (options.verbosity > 0) writer.roots();
+  writer.gpus();
   writer.assumptions();
   writer.out += fmt::format("  {:<10}{}\n", "scope", fmt::join(report.scope, "; "));
   if (!report.configuration.empty()) {

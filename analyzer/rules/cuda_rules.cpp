@@ -74,6 +74,7 @@ PackageFamilies read_families() {
   }
   for (const TomlTable& each : tables(text, "declared")) {
     out.declared.push_back({toml_value(each, "name"), toml_values(each, "packages"),
+                            toml_values(each, "with_extras"),
                             toml_value(each, "any_requirer") == "true"});
   }
   for (const TomlTable& each : tables(text, "known")) {

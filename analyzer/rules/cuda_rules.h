@@ -51,7 +51,8 @@ struct PairRule {
 };
 struct DeclaredRule {
   std::string name;
-  std::vector<std::string> packages;  ///< normalised names, '*' allowed
+  std::vector<std::string> packages;     ///< normalised names, '*' allowed
+  std::vector<std::string> with_extras;  ///< of these the requirements of all extras count
   bool any_requirer = false;  ///< what any package requires of them, not only they of each other
 };
 struct KnownRule {

@@ -12,6 +12,7 @@
 #include "embedded_rules.h"
 #include "rules/embedded_texts.h"
 #include "rules/toml_document.h"
+#include "rules/device_rules.h"
 #include "rules/toml_text.h"
 #include "wheelvet/link.h"
 #include "wheelvet/problem.h"
@@ -279,6 +280,38 @@ Rules load_rules() {
   read_imports(rules);
   read_policies(rules);
   read_dlopens(rules);
+  return rules;
+}
+
+DeviceRules load_device_rules() {
+  DeviceRules rules;
+  toml::table file = parse("device.toml");
+  auto number = [](const toml::table& entry, std::string_view key) {
+    return static_cast<std::uint16_t>(entry[key].value_or(std::int64_t{0}));
+  };
+  auto numbers = [](const toml::table& entry, std::string_view key) {
+    std::vector<std::uint16_t> out;
+    if (const toml::array* array = entry[key].as_array()) {
+      for (const toml::node& node : *array) {
+        out.push_back(static_cast<std::uint16_t>(node.value_or(std::int64_t{0})));
+      }
+    }
+    return out;
+  };
+  each_table(file, "gpu", [&](const toml::table& entry) {
+    rules.gpus.push_back({number(entry, "arch"), text(entry, "since"),
+                          entry["alone"].value_or(false), texts(entry, "products")});
+  });
+  each_table(file, "family", [&](const toml::table& entry) {
+    rules.families.push_back({number(entry, "arch"), numbers(entry, "runs_on")});
+  });
+  each_table(file, "release", [&](const toml::table& entry) {
+    rules.releases.push_back({text(entry, "cuda"), text(entry, "ptx"), text(entry, "driver")});
+  });
+  each_table(file, "use", [&](const toml::table& entry) {
+    rules.uses.push_back({text(entry, "package"), text(entry, "library"), numbers(entry, "on"),
+                          numbers(entry, "not_on"), text(entry, "because")});
+  });
   return rules;
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "wheelvet/device_code.h"
 #include "wheelvet/input.h"
 #include "wheelvet/problem.h"
 
@@ -114,6 +115,7 @@ struct ElfFacts {
   bool writable_code = false;     ///< a PT_LOAD both writable and executable
   std::vector<std::string> dlopen_notes;  ///< .note.dlopen, JSON text as it stands
   bool from_stub = false;
+  std::vector<std::uint8_t> device_note;      ///< stubs: what they carry of the device code
   std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand
 
   /// Facts that make readelf and the loader see different things (a finding, not a Problem).
@@ -164,6 +166,7 @@ struct FileFacts {
   /// st_dev and st_ino: names of one file are one object to the loader. 0 for members of archives.
   std::uint64_t device = 0, inode = 0;
   std::string release;  ///< what its own text says: "2.28.9+cuda13.0" of libnccl; mostly empty
+  DeviceCode code;      ///< for GPUs, when that was asked for
   std::optional<Problem> problem;
 };
 
@@ -208,6 +211,7 @@ struct InputFacts {
   std::vector<FileFacts> files;
   /// Executables of a wheel: nobody imports them, and what they need of the system the wheel needs.
   std::vector<FileFacts> programs;
+  std::vector<DeviceFile> device_files;  ///< in the order of the members
   std::vector<PackageFacts> packages;
   std::vector<PythonFacts> python;   ///< of the files that could matter, in path order
   bool python_read = false;          ///< the input holds Python source at all
@@ -219,6 +223,7 @@ struct InputFacts {
 struct Facts {
   std::vector<InputFacts> inputs;  ///< in the order of the inputs
   bool hashed = false;             ///< every member was compared with the hash in RECORD
+  bool device_code_read = false;   ///< the device code of the targets was asked for
   std::uint64_t bytes_read = 0;    ///< inflated or read
   std::uint64_t second_passes = 0;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "wheelvet/coverage.h"
 #include "wheelvet/cuda.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/input.h"
@@ -103,6 +104,7 @@ struct Report {
   std::vector<Undecided> undecided;
   CudaReport cuda;
   std::vector<ReportPlan> plans;
+  std::vector<GpuCoverage> gpus;  ///< in the order asked
   std::vector<Problem> problems;
   std::vector<std::string> scope;  ///< what was not asked
   std::string configuration;       ///< name of the configuration file obeyed, or empty

@@ -464,7 +464,7 @@ BAD_MATRIX = {
     'targets = ["sgl*"]\n[[expect]]\nrules = ["X"]\nreason = "x"\n': ":3: no rule is called X",
     'targets = ["sgl*"]\n[[exclude]]\ntarget = "*"\n': "leave no cell",
     'targets = ["sgl*"]\n[[exclude]]\n': ":2: [exclude] says nothing",
-    'targets = ["sgl*"]\n[[scenario]]\nimport = "torch"\n': ":2: [scenario] needs a name",
+    'targets = ["sgl*"]\n[[scenario]]\nimport = "torch"\n': ":2: [scenario] needs a name, a python or a gpu",
 }
 
 

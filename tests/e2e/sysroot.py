@@ -3,23 +3,13 @@
 import os
 import pathlib
 import shutil
-import struct
 import tempfile
 
 from support import errors, failing, main, report, run
+from sysroot_made import cache, made_root
 
 FIXTURES = pathlib.Path(os.environ["WHEELVET_ELF_FIXTURES"])
 LEAF = FIXTURES / "link_time" / "libleaf.so"
-# What is read of ld.so is text: the folders that it was built to search, and its release.
-LOADER = b"\0/lib/x86_64-linux-gnu/\0/usr/lib/\0\0ld.so stable release version %s.\n\0"
-
-
-def made_root(glibc=b"2.36"):
-    root = pathlib.Path(tempfile.mkdtemp())
-    for folder in ("lib64", "lib/x86_64-linux-gnu", "usr/lib", "opt", "etc", "srv/module"):
-        (root / folder).mkdir(parents=True)
-    (root / "lib64/ld-linux-x86-64.so.2").write_bytes(LOADER % glibc)
-    return root
 
 
 def checked(root, scene="soname_needed"):
@@ -81,18 +71,6 @@ def test_the_cache_of_the_root_is_read_and_a_broken_one_is_no_obstacle():
     (root / "etc/ld.so.cache").write_bytes(b"glibc-ld.so.cache1.1" + b"\xff" * 40)
     code, parsed = checked(root)
     assert code == 1, parsed["findings"]
-
-
-def cache(paths):
-    strings, entries = b"", b""
-    at = 48 + 24 * len(paths)
-    for name, path in paths.items():
-        key = at + len(strings)
-        strings += name.encode() + b"\0"
-        value = at + len(strings)
-        strings += path.encode() + b"\0"
-        entries += struct.pack("<iIIIQ", 0x0303, key, value, 0, 0)
-    return b"glibc-ld.so.cache1.1" + struct.pack("<7I", len(paths), len(strings), 2, 0, 0, 0, 0) + entries + strings
 
 
 def test_this_machines_own_settings_do_not_count():

@@ -51,3 +51,9 @@ cache = (b"glibc-ld.so.cache1.1" + struct.pack("<IIIIIII", 1, len(strings), 2, 7
          + struct.pack("<IIIIIII", 0xeaa42174, 1, 1, 0, 72 + len(strings) + 24, 4, 97))
 put("ld_cache", "new", cache)
 put("ld_cache", "compat", b"ld.so-1.7.0\0" + struct.pack("<I", 0) + cache)
+
+here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures", "device_code")
+for name in sorted(os.listdir(here)):
+    if name.endswith((".fatbin", ".cubin", ".ptx")):
+        with open(os.path.join(here, name), "rb") as file:
+            put("device_code", name, b"\x7f" + file.read())

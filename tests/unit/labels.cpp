@@ -368,6 +368,14 @@ TEST_CASE("the platform floor is the lowest policy that holds every version and 
   CHECK(lowest_policy(rules, InputFacts{}) == "");
 }
 
+TEST_CASE("a static executable fits every policy") {
+  InputFacts input;
+  FileFacts& program = input.programs.emplace_back();
+  program.kind = FileKind::not_dynamic;
+  program.elf.machine = EM_X86_64;
+  CHECK(lowest_policy(load_rules(), input) == "manylinux_2_5");
+}
+
 TEST_CASE("an executable of a wheel counts for its floor as a library does") {
   Rules rules = load_rules();
   InputFacts input;
@@ -382,6 +390,20 @@ TEST_CASE("an executable of a wheel counts for its floor as a library does") {
   CHECK(judged() == Lines{"warning VER-002"});
   wheel.stage.facts.inputs[0].programs[0].elf.version_needs[0].versions[0].name = "GLIBC_2.28";
   CHECK(judged().empty());
+}
+
+TEST_CASE("VER-002: a tag without a policy of its own promises its own glibc (PEP 600)") {
+  auto judged = [](const std::string& tag, const std::string& version) {
+    Wheel wheel("a-1-cp312-cp312-" + tag + ".whl");
+    wheel.module("a/m.so").version_needs = {{"libc.so.6", {needed_version(version, 2)}}};
+    return wheel.judged([](const Run& run) { return check_floors(run); });
+  };
+  CHECK(judged("manylinux_2_25_x86_64", "GLIBC_2.25").empty());
+  CHECK(judged("manylinux_2_25_x86_64", "GLIBC_2.26") == Lines{"warning VER-002"});
+  CHECK(judged("manylinux_2_24_x86_64", "GLIBC_2.25") == Lines{"warning VER-002"});
+  CHECK(judged("manylinux_2_25_x86_64.manylinux2014_x86_64", "GLIBC_2.25") ==
+        Lines{"warning VER-002"});
+  CHECK(judged("manylinux_2_25_x86_64", "GLIBCXX_3.4.23") == Lines{"warning VER-002"});
 }
 
 TEST_CASE("VER-005: names that the policy of the tag keeps private to a library that it allows") {
