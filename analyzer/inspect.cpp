@@ -8,24 +8,14 @@
 #include "facts/file_kind.h"
 #include "facts/metadata.h"
 #include "facts/read_facts.h"
-#include "input/open_inputs.h"
 #include "link/demangle.h"
 #include "link/lookup.h"
 #include "link/scene.h"
+#include "named_input.h"
 #include "report/inspection.h"
 
 namespace wheelvet {
 namespace {
-
-// "GLIBC_2.34" raises the floor of "GLIBC"; names without a number do not.
-void raise_floor(std::map<std::string, std::string>& floors, const std::string& version) {
-  std::size_t underscore = version.rfind('_');
-  if (underscore == std::string::npos || underscore + 1 == version.size()) return;
-  std::string number = version.substr(underscore + 1);
-  if (number.find_first_not_of("0123456789.") != std::string::npos) return;
-  std::string& floor = floors[version.substr(0, underscore)];
-  if (floor.empty() || compare_versions(floor, number) < 0) floor = number;
-}
 
 bool wanted(const InspectOptions& options, const InspectedSymbol& symbol) {
   return options.match.empty() || symbol.symbol.find(options.match) != std::string::npos ||
@@ -139,8 +129,8 @@ void add_device(DeviceCode&& code, const DeviceRules& rules, const InspectOption
 }  // namespace
 
 Inspection inspect(const std::vector<std::string>& targets, const InspectOptions& options) {
-  std::vector<Input> inputs;
-  for (const std::string& path : name_inputs(targets)) inputs.push_back(open_input(path, true));
+  NamedFor wanted{options.python, options.platform, {}, options.show, false};
+  std::vector<Input> inputs = open_named(targets, {}, wanted);
   ReadOptions reading;
   if (options.device) reading.device = DeviceDepth::headers;
   if (options.kernels) reading.device = DeviceDepth::kernels;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -21,6 +22,8 @@
 #include "machine/find_machine.h"
 #include "machine/host_gpus.h"
 #include "machine/read_machine.h"
+#include "named_input.h"
+#include "plan_install.h"
 
 namespace wheelvet {
 namespace {
@@ -39,36 +42,13 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The folders of an environment, which is the target itself when nothing else is.
-void open_environment(const Request& request, Machine& machine, std::vector<Input>& inputs) {
-  std::string prefix = request.environment;
-  if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  Environment environment = find_environment(machine.root, prefix, request.python);
-  machine.interpreter = environment.interpreter;
-  machine.site = environment.site;
-  machine.python = environment.python;
-  bool target = request.targets.empty();
-  auto open = [&](const std::string& folder, bool is_target) {
-    std::string mount = folder == environment.site ? std::string() : folder;
-    inputs.push_back(open_root(machine.root, folder, mount, is_target));
-    if (mount.empty()) inputs.back().label = request.environment;
-  };
-  for (const std::string& folder : environment.roots) open(folder, target);
-  for (const std::string& folder : environment.packages) open(folder, target);
-  if (!environment.extensions.empty()) open(environment.extensions, false);
-  std::vector<Problem>& problems = inputs.back().problems;
-  problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
-}
-
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
-  std::vector<Input> inputs;
-  for (const std::string& path : name_inputs(request.targets)) {
-    inputs.push_back(open_named(path, true));
-  }
-  for (const std::string& path : name_inputs(request.providers)) {
-    inputs.push_back(open_named(path, false));
-  }
-  if (!request.environment.empty()) open_environment(request, machine, inputs);
+  std::vector<Input> installed;
+  if (!request.environment.empty()) installed = open_environment(request, machine);
+  NamedFor wanted{request.python.empty() ? machine.python : request.python, request.platform,
+                  machine.glibc, request.progress != nullptr};
+  std::vector<Input> inputs = open_named(request.targets, request.providers, wanted);
+  std::move(installed.begin(), installed.end(), std::back_inserter(inputs));
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {
     bool placed = machine.given && machine.root.empty() && machine.site.empty();
@@ -77,15 +57,6 @@ std::vector<Input> open_inputs(const Request& request, Machine& machine) {
     machine.site = input.path;
   }
   return inputs;
-}
-
-// First folders of the packages whose imports rules/ describes.
-std::set<std::string> known_packages(const Rules& rules) {
-  std::set<std::string> folders;
-  for (const ImportRule& rule : rules.imports) {
-    folders.insert(rule.module.substr(0, rule.module.find('.')));
-  }
-  return folders;
 }
 
 bool replaces_something(const Scene& scene) {
@@ -117,33 +88,42 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
-// What the history knows of the releases among the inputs, which it is asked for unless it was.
-void open_releases(std::vector<Input>& inputs, Facts& facts, std::optional<TorchReleases>& torch) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind != InputKind::release) continue;
-    if (!torch) torch.emplace().asked = ask_history(inputs, facts);
-    const AskedHistory& asked = torch->asked;
-    ReleaseBuild release =
-        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
-    facts.inputs[i] = open_release(asked, release, inputs[i], i);
+// How the roots that miss something of torch's fare with each of its releases; those that `memory`
+// speaks of are not tried again.
+TorchReleases compare_releases(Staging& staging, const Scene& scene,
+                               const std::vector<RootView>& roots, Memory& memory) {
+  MissedNames missed;
+  std::set<const FileFacts*> files;
+  std::set<std::string> fresh;
+  for (const RootView& view : roots) {
+    if (!staging.options.only.contains(view.path) || memory.tried.contains(view.path)) continue;
+    fresh.insert(view.path);
+    missed.push_back(missed_of_torch(scene, view));
+    for (std::size_t index : view.objects) {
+      std::size_t file = view.object(index).file;
+      if (file != none) files.insert(scene.files[file].facts);
+    }
   }
-}
-
-// How the roots that miss something of torch's fare with each of its releases.
-void compare_releases(Staging& staging, const Scene& scene, std::set<std::string>& tried,
-                      std::optional<TorchReleases>& torch) {
-  if (!torch) torch.emplace().asked = ask_history(staging.inputs, staging.facts);
-  torch->beside = build_beside(torch->asked, scene);
-  const std::set<std::string>& wanted = staging.options.only;
-  bool known =
-      !tried.empty() && std::includes(tried.begin(), tried.end(), wanted.begin(), wanted.end());
-  if (known) return;
-  // Together with those tried before: cells of one target miss now these, now those.
-  tried.insert(wanted.begin(), wanted.end());
-  LinkOptions options = staging.options;
-  staging.options.only = tried;
-  torch->trials = try_releases(staging, torch->asked);
-  staging.options = options;
+  // Other judgements will ask for what other roots import.
+  if (memory.lasting) files.clear();
+  if (!memory.asked) memory.asked = ask_history(staging.inputs, staging.facts, files);
+  TorchReleases out;
+  out.asked = std::move(*memory.asked);
+  out.beside = build_beside(out.asked, scene);
+  out.trials = std::move(memory.trials);
+  if (fresh.empty()) return out;
+  staging.options.only = fresh;
+  std::vector<ReleaseTrial> trials = try_releases(staging, out.asked, missed);
+  if (out.trials.empty()) {
+    out.trials = std::move(trials);
+  } else {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      out.trials[i].loads.merge(trials[i].loads);
+      out.trials[i].undecided.merge(trials[i].undecided);
+    }
+  }
+  memory.tried.merge(fresh);
+  return out;
 }
 
 // The machine's own files, as one more input.
@@ -187,33 +167,57 @@ DeviceQuestion device_question(const Request& request) {
 
 }  // namespace
 
-Input open_named(const std::string& name, bool target) {
-  std::error_code error;
-  if (!std::filesystem::exists(name, error)) {
-    if (std::optional<ReleaseName> release = read_release_name(name)) {
-      return name_release(*release, target);
-    }
+std::set<std::string> known_packages(const Rules& rules) {
+  std::set<std::string> folders;
+  for (const ImportRule& rule : rules.imports) {
+    folders.insert(rule.module.substr(0, rule.module.find('.')));
   }
-  return open_input(name, target);
+  return folders;
+}
+
+std::vector<Input> open_environment(const Request& request, Machine& machine) {
+  std::string prefix = request.environment;
+  if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
+  Environment environment = find_environment(machine.root, prefix, request.python);
+  machine.interpreter = environment.interpreter;
+  machine.site = environment.site;
+  machine.python = environment.python;
+  bool target = request.targets.empty();
+  std::vector<Input> inputs;
+  auto open = [&](const std::string& folder, bool is_target) {
+    std::string mount = folder == environment.site ? std::string() : folder;
+    inputs.push_back(open_root(machine.root, folder, mount, is_target));
+    if (mount.empty()) inputs.back().label = request.environment;
+  };
+  for (const std::string& folder : environment.roots) open(folder, target);
+  for (const std::string& folder : environment.packages) open(folder, target);
+  if (!environment.extensions.empty()) open(environment.extensions, false);
+  std::vector<Problem>& problems = inputs.back().problems;
+  problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
+  return inputs;
 }
 
 void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
                  Reading& reading) {
+  Clock clock(reading.stats);
   ReadOptions options{request.jobs, request.hash, request.progress};
   if (!request.gpus.empty()) options.device = DeviceDepth::kernels;
   reading.facts = read_facts(reading.inputs, options);
+  clock.lap("facts");
   rules = loaded.get();
   read_python(reading.inputs, known_packages(rules), reading.facts, request.jobs);
+  clock.lap("python");
+  reading.stats.bytes_read = reading.facts.bytes_read;
+  reading.stats.second_passes = reading.facts.second_passes;
 }
 
-Report judge(const Rules& rules, const Request& request, Reading& reading, Memory* memory) {
-  Memory own;
-  Memory& kept = memory ? *memory : own;
-  Stats stats;
-  Clock clock(stats);
+Report judge(const Rules& rules, const Request& request, Reading& reading, Memory& memory) {
+  Clock clock(reading.stats);
   DeviceQuestion question = device_question(request);
-  auto& [inputs, facts, machine] = reading;
-  open_releases(inputs, facts, kept.torch);
+  std::vector<Input>& inputs = reading.inputs;
+  Facts& facts = reading.facts;
+  const Machine& machine = reading.machine;
+  open_releases(inputs, facts, memory.asked);
   add_machine(machine, inputs, facts);
   clock.lap("machine");
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
@@ -234,22 +238,33 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
   run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
+  Staging staging{inputs, facts, rules, machine, scene.python, options};
+  staging.options.only.clear();
+  InstallPlan install;
+  if (!options.alone) {
+    install = plan_install(staging, scene, memory.asked);
+    run.install = &install;
+  }
+  std::optional<TorchReleases> torch;
   if (!options.only.empty()) {
-    Staging staging{inputs, facts, rules, machine, scene.python, options};
-    compare_releases(staging, scene, kept.tried, kept.torch);
-    run.torch = &*kept.torch;
+    staging.options.only = options.only;
+    torch = compare_releases(staging, scene, roots, memory);
+    run.torch = &*torch;
   }
   clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
+  if (torch) {
+    memory.asked = std::move(torch->asked);
+    memory.trials = std::move(torch->trials);
+  }
   clock.lap("checks");
-  report.stats = stats;
+  report.stats = reading.stats;
   return report;
 }
 
 Report check(const Request& request) {
-  Stats stats;
-  Clock clock(stats);
   Reading reading;
+  Clock clock(reading.stats);
   bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
   if (on_machine) reading.machine = find_machine(request.sysroot);
   reading.machine.strict = request.host;
@@ -259,14 +274,8 @@ Report check(const Request& request) {
   device_question(request);  // a question that makes no sense is told before anything is read
   Rules rules;
   read_inputs(loaded, request, rules, reading);
-  clock.lap("facts");
-  Report report = judge(rules, request, reading);
-  stats.seconds.insert(stats.seconds.end(), report.stats.seconds.begin(),
-                       report.stats.seconds.end());
-  stats.bytes_read = reading.facts.bytes_read;
-  stats.second_passes = reading.facts.second_passes;
-  report.stats = stats;
-  return report;
+  Memory memory;
+  return judge(rules, request, reading, memory);
 }
 
 }  // namespace wheelvet

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "checks/torch_releases.h"
+#include "history/release.h"
+#include "link/try_releases.h"
 #include "rules/rules.h"
 #include "wheelvet/facts.h"
 #include "wheelvet/input.h"
@@ -27,6 +28,7 @@ struct Request {
   bool alone = false;       ///< nothing is imported or opened first but `imports`
   std::string driver;       ///< "580.65.06": the NVIDIA driver it is to run with; empty: not asked
   std::string python;       ///< "3.12"; empty to choose from tags
+  std::string platform;     ///< machine of wheels from the index; empty for that of the inputs
   std::vector<std::string> imports;  ///< imported first for every root
   unsigned jobs = 0;                 ///< threads; 0 is one per processor
   bool hash = false;                 ///< compare every member with the sha256 in RECORD
@@ -40,31 +42,36 @@ struct Reading {
   std::vector<Input> inputs;
   Facts facts;
   Machine machine;
+  Stats stats;  ///< of the stages so far
 };
 
-/// Opens what a name stands for: a wheel, a folder, a file, or a release from the history.
-/// WrongUsage for anything else.
-Input open_named(const std::string& name, bool target);
+/// Opens the folders of the request's environment, which is the target itself when nothing else is,
+/// and notes in `machine` whose they are. WrongUsage when there is none.
+std::vector<Input> open_environment(const Request& request, Machine& machine);
 
 /// Fills in the facts of the inputs, each of which is read once; `rules` may be on their way.
 void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
                  Reading& reading);
 
-/// What the history was asked about some inputs. It answers for them beside any release of torch,
-/// so that judgements that differ in the release alone share it.
+/// What the history answered for some inputs. It holds beside any release of torch, so that
+/// judgements that differ in the release alone share it.
 struct Memory {
-  std::string about;  ///< which inputs, which scenario; chosen by the caller
-  std::optional<TorchReleases> torch;
-  std::set<std::string> tried;  ///< the roots that torch->trials speak of
+  std::string about;     ///< which inputs, which scenario; chosen by the caller
+  bool lasting = false;  ///< other judgements follow: all is asked for, not only what one needs
+  std::optional<AskedHistory> asked;
+  std::vector<ReleaseTrial> trials;
+  std::set<std::string> tried;  ///< the roots that the trials speak of
 };
 
 /// Sets the scene, links it and runs the checks. `reading` is only read, but for what the scenario
-/// itself adds to it. WrongUsage when the inputs do not go together.
-Report judge(const Rules& rules, const Request& request, Reading& reading,
-             Memory* memory = nullptr);
+/// itself adds to it. WrongUsage when the inputs do not go together; the memory is void then.
+Report judge(const Rules& rules, const Request& request, Reading& reading, Memory& memory);
 
 /// Judges every root of the targets beside the providers. WrongUsage for a request that makes no
 /// sense; what cannot be read is a Problem in the report.
 Report check(const Request& request);
+
+/// First folders of the packages whose imports rules/ describes: their Python source is not read.
+std::set<std::string> known_packages(const Rules& rules);
 
 }  // namespace wheelvet

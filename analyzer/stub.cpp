@@ -12,7 +12,6 @@
 #include "facts/slice.h"
 #include "input/archive.h"
 #include "input/hash.h"
-#include "input/open_inputs.h"
 #include "input/stub_manifest.h"
 #include "input/zip_writer.h"
 
@@ -75,10 +74,12 @@ void write_file(const std::string& path, const std::vector<std::uint8_t>& bytes)
 
 }  // namespace
 
-StubResult make_stub(const std::string& wheel, const std::string& output,
+StubResult make_stub(const std::string& name, const std::string& output, const NamedFor& wanted,
                      const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-  std::vector<Input> inputs = {open_input(wheel, true)};
+  std::vector<Input> inputs = open_named({name}, {}, wanted);
+  if (inputs.size() != 1) throw WrongUsage(fmt::format("{} is no wheel", name));
   Input& input = inputs.front();
+  const std::string wheel = input.path;
   if (input.kind == InputKind::stub) throw WrongUsage(fmt::format("{} is a stub already", wheel));
   if (input.kind != InputKind::wheel) throw WrongUsage(fmt::format("{} is no wheel", wheel));
   if (input.members.empty() && !input.problems.empty()) throw Unreadable(input.problems.front());

@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "named_input.h"
+
 namespace wheelvet {
 
 struct StubResult {
@@ -15,9 +17,9 @@ struct StubResult {
 };
 
 /// Writes the stub of a wheel to `output`; a folder gets a file of the wheel's own name, which
-/// carries the tags. WrongUsage when the input is no wheel; Unreadable when it cannot be read or
-/// written.
-StubResult make_stub(const std::string& wheel, const std::string& output,
+/// carries the tags. `name` may stand for a wheel of the index. WrongUsage when the input is no
+/// wheel; Unreadable when it cannot be read or written.
+StubResult make_stub(const std::string& name, const std::string& output, const NamedFor& wanted,
                      const std::function<void(std::uint64_t, std::uint64_t)>& progress);
 
 }  // namespace wheelvet

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -107,10 +108,11 @@ void note_remedies(const Run& run, const Missing& missing, std::vector<Finding>&
 std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   std::map<std::string, std::set<std::string>> out;
   for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
-    if (!is_object(run.scene.files[i]) ||
-        run.scene.files[i].facts->path.find("/stubs/") != std::string::npos)
-      continue;
-    const LibraryRule* rule = cuda_rule(run, known_name(run, i));
+    const FileFacts& facts = *run.scene.files[i].facts;
+    if (!is_object(run.scene.files[i]) || facts.path.find("/stubs/") != std::string::npos) continue;
+    // By the name of the file: no search finds a bundled copy under a name of its own, whatever
+    // DT_SONAME it kept.
+    const LibraryRule* rule = cuda_rule(run, std::string(base_name(facts.path)));
     if (!rule) continue;
     std::vector<std::string> majors = cuda_majors(*rule);
     if (majors.size() == 1) out[majors.front()].insert(cuda_owner_of(run, i));
@@ -128,23 +130,42 @@ std::map<std::string, std::set<std::string>> majors_there(const Run& run) {
   return out;
 }
 
-// Takes the findings about some libraries out of the list, folded into one.
-Finding fold(const std::set<std::string>& names, const Missing& missing,
-             std::vector<Finding>& findings) {
-  Finding out;
-  out.severity = Severity::error;
-  std::vector<Finding> rest;
-  for (Finding& finding : findings) {
+// What one finding says in place of one per library.
+struct Folded {
+  Finding finding;
+  std::set<std::string> names;
+};
+
+// Takes the findings about some libraries out of the list. What is left of them is one per key.
+std::map<std::string, Folded> fold(const std::set<std::string>& names, const Missing& missing,
+                                   const std::function<std::string(const RootView&)>& key_of,
+                                   std::vector<Finding>& findings) {
+  std::set<std::pair<std::string, std::string>> told;  // name and root
+  std::erase_if(findings, [&](const Finding& finding) {
     std::string name = missing_name(finding, missing);
-    if (name.empty() || !names.contains(name)) {
-      rest.push_back(std::move(finding));
-      continue;
+    for (const std::string& root : finding.roots) told.emplace(name, root);
+    return names.contains(name);
+  });
+  std::map<std::string, Folded> out;
+  for (const std::string& name : names) {
+    std::map<std::string, std::vector<std::string>> needed_by;
+    for (const Asked& asked : missing.at(name)) {
+      if (!told.contains({name, asked.view->path})) continue;
+      std::string key = key_of(*asked.view);
+      Folded& folded = out[key];
+      folded.finding.severity = Severity::error;
+      folded.names.insert(name);
+      add_once(folded.finding.roots, asked.view->path);
+      if (asked.object->requested_by == none) continue;
+      const std::string& requester = asked.view->object(asked.object->requested_by).name;
+      add_once(folded.finding.objects, requester);
+      add_once(needed_by[key], requester);
     }
-    add_once(out.evidence, fmt::format("{}: needed by {}", name, fmt::join(finding.objects, ", ")));
-    for (const std::string& object : finding.objects) add_once(out.objects, object);
-    for (const std::string& root : finding.roots) add_once(out.roots, root);
+    for (const auto& [key, objects] : needed_by) {
+      add_once(out[key].finding.evidence,
+               fmt::format("{}: needed by {}", name, fmt::join(objects, ", ")));
+    }
   }
-  findings = std::move(rest);
   return out;
 }
 
@@ -172,9 +193,31 @@ std::string packages_for(const Run& run, const std::set<std::string>& names,
   return fmt::format("{}", fmt::join(out, " "));
 }
 
+using Majors = std::map<std::string, std::set<std::string>>;
+
+void describe_clash(const Run& run, const std::string& major, const Majors& there, Folded& folded) {
+  Finding& out = folded.finding;
+  out.id = "CUDA-001";
+  std::vector<std::string> others;
+  for (const auto& [other, owners] : there) {
+    others.push_back(other);
+    add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.rbegin()));
+  }
+  out.title = fmt::format("built for CUDA {}, and only CUDA {} is there", major,
+                          fmt::join(others, " and "));
+  bool one = folded.names.size() == 1;
+  out.cause = fmt::format(
+      "{} {} nowhere among the inputs or on the machine, and no package here declares {}",
+      one ? *folded.names.begin()
+          : fmt::format("{} libraries of CUDA {}", folded.names.size(), major),
+      one ? "is" : "are", one ? "it" : "them");
+  out.fix = fmt::format("a build for CUDA {}; or pip install {} beside", fmt::join(others, " or "),
+                        packages_for(run, folded.names, major));
+}
+
 // Built for one major where another one is: one answer for all its libraries.
 void fold_clash(const Run& run, const Missing& missing, std::vector<Finding>& findings) {
-  std::map<std::string, std::set<std::string>> there = majors_there(run);
+  Majors there = majors_there(run);
   std::map<std::string, std::set<std::string>> lacking;  // major -> names
   for (const std::string& name : names_left(missing, findings)) {
     std::vector<std::string> majors = cuda_majors(*cuda_rule(run, name));
@@ -194,28 +237,12 @@ void fold_clash(const Run& run, const Missing& missing, std::vector<Finding>& fi
                               [&](const Asked& asked) { return views.contains(asked.view); });
       if (shared && same) names.insert(name);
     }
-    Finding out = fold(names, missing, findings);
-    out.id = "CUDA-001";
-    std::vector<std::string> others;
-    for (const auto& [other, owners] : there) {
-      others.push_back(other);
-      add_once(out.evidence, fmt::format("CUDA {} is there: {}", other, *owners.begin()));
+    // Per package of the roots: what one lacks is not the other's fault.
+    auto owner = [&](const RootView& view) { return owner_of(run, view.root->file); };
+    for (auto& [package, folded] : fold(names, missing, owner, findings)) {
+      describe_clash(run, major, there, folded);
+      findings.push_back(std::move(folded.finding));
     }
-    out.title = fmt::format("built for CUDA {}, and only CUDA {} is there", major,
-                            fmt::join(others, " and "));
-    out.cause = fmt::format(
-        "{} of CUDA {} are nowhere among the inputs or on the machine, and no "
-        "package here declares them",
-        names.size() == 1 ? "a library" : fmt::format("{} libraries", names.size()), major);
-    if (names.size() == 1) {
-      out.cause = fmt::format(
-          "{} is nowhere among the inputs or on the machine, and no package "
-          "here declares it",
-          *names.begin());
-    }
-    out.fix = fmt::format("a build for CUDA {}; or pip install {} beside",
-                          fmt::join(others, " or "), packages_for(run, names, major));
-    findings.push_back(std::move(out));
   }
 }
 
@@ -235,7 +262,8 @@ void fold_undelivered(const Run& run, const Missing& missing, std::vector<Findin
   }
   for (const auto& [package, names] : by) {
     if (names.size() < 2) continue;
-    Finding out = fold(names, missing, findings);
+    auto all = [](const RootView&) { return std::string(); };
+    Finding out = std::move(fold(names, missing, all, findings).begin()->second.finding);
     out.id = "CUDA-003";
     out.title = fmt::format("{} libraries of packages that {} requires are not there", names.size(),
                             package);
@@ -253,6 +281,15 @@ struct Copy {
   std::string major;
 };
 
+// True for a further name of a file that is among the copies.
+bool same_copy(const Run& run, const std::vector<Copy>& copies, std::size_t file) {
+  const FileFacts& facts = *run.scene.files[file].facts;
+  return std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+    const FileFacts& other = *run.scene.files[copy.file].facts;
+    return facts.inode != 0 && facts.inode == other.inode && facts.device == other.device;
+  });
+}
+
 std::map<std::string, std::vector<Copy>> shared_copies(const Run& run) {
   std::map<std::string, std::vector<Copy>> out;
   for (const SharedSoname& shared : cuda_rules().shared) {
@@ -260,6 +297,7 @@ std::map<std::string, std::vector<Copy>> shared_copies(const Run& run) {
     std::set<std::string> majors;
     for (std::size_t i = 0; i < run.scene.files.size(); ++i) {
       if (!is_object(run.scene.files[i]) || known_name(run, i) != shared.soname) continue;
+      if (same_copy(run, copies, i)) continue;
       copies.push_back({i, cuda_major_of(run, i)});
       if (!copies.back().major.empty()) majors.insert(copies.back().major);
     }
@@ -305,16 +343,18 @@ void shared_soname(const Run& run, const std::vector<RootView>& roots, const std
   for (const RootView& view : roots) {
     for (std::size_t index : view.objects) {
       const PlannedObject& object = view.object(index);
-      auto taken = std::find_if(copies.begin(), copies.end(),
-                                [&](const Copy& copy) { return copy.file == object.file; });
-      if (object.file == none || taken == copies.end()) continue;
+      if (object.file == none || index == view.root->root) continue;  // opened for itself
+      auto taken = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
+        return copy.file == object.file || same_copy(run, {copy}, object.file);
+      });
+      if (taken == copies.end()) continue;
       std::string runtime = runtime_in(run, view);
       bool mixed = !runtime.empty() && !taken->major.empty() && runtime != taken->major;
       Finding& finding = found.at(fmt::format("{}\n{}\n{}", soname, taken->file, mixed), "CUDA-004",
                                   mixed ? Severity::warning : Severity::note);
       finding.title =
-          fmt::format("{} is there from {} releases of CUDA; the one taken is of CUDA {}", soname,
-                      copies.size(), taken->major.empty() ? "?" : taken->major);
+          fmt::format("{} is there {} times, of more than one CUDA; the one taken is of CUDA {}",
+                      soname, copies.size(), taken->major.empty() ? "?" : taken->major);
       add_once(finding.evidence, "taken: " + describe(run, *taken));
       for (const Copy& copy : copies) {
         if (copy.file != taken->file)

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <set>
 
+#include "checks/alternatives.h"
 #include "checks/checks.h"
 
 namespace wheelvet {
@@ -77,7 +78,8 @@ std::string containers_text(std::size_t count) {
 struct Checker {
   const Run& run;
   const std::vector<RootView>& roots;
-  std::vector<Finding> out;
+  std::vector<Finding> out = {};
+  FindingSet shared = {};
 
   Finding& add(const char* id, Severity severity, const LibraryCoverage& library,
                std::string title) {
@@ -90,11 +92,36 @@ struct Checker {
     return finding;
   }
 
-  void no_code(const std::string& gpu, const LibraryCoverage& library) {
+  // CUDA's own libraries choose among kernels for single architectures, of which they have
+  // thousands.
+  bool of_cuda(const std::string& path) const {
+    auto file = run.scene.by_path.find(path);
+    if (file == run.scene.by_path.end()) return false;
+    const std::string& soname = run.scene.files[file->second].facts->elf.soname;
+    std::size_t rule = library_of(*run.scene.rules, soname);
+    if (rule == none) return false;
+    const std::string& kind = run.scene.rules->libraries[rule].kind;
+    return kind == "cuda" || kind == "nccl";
+  }
+
+  // Alternatives that the package does not use on this GPU cannot stand in.
+  void no_code(const GpuCoverage& coverage, const LibraryCoverage& library) {
+    const std::string& gpu = coverage.gpu;
     Finding& finding =
         add("GPU-001", Severity::error, library, fmt::format("no device code for {}", gpu));
-    finding.evidence = {fmt::format("{}, for {}", containers_text(library.containers),
-                                    list_of(library.architectures))};
+    for (const LibraryCoverage& other : coverage.libraries) {
+      bool alternative =
+          !other.not_used.empty() && without_variant(other.path) == without_variant(library.path);
+      if (!alternative) continue;
+      for (const std::string& root : roots_with(run, roots, other.path)) {
+        add_once(finding.roots, root);
+      }
+      finding.evidence.push_back(
+          fmt::format("{} does not stand in: {}", other.path, other.not_used));
+    }
+    finding.evidence.insert(finding.evidence.begin(),
+                            fmt::format("{}, for {}", containers_text(library.containers),
+                                        list_of(library.architectures)));
     finding.cause = fmt::format(
         "none of it runs on {}: it loads, and the first kernel fails with "
         "cudaErrorNoKernelImageForDevice (209)",
@@ -103,7 +130,7 @@ struct Checker {
   }
 
   void gaps(const std::string& gpu, const LibraryCoverage& library) {
-    bool forgotten = library.portable_gaps != 0;
+    bool forgotten = library.portable_gaps != 0 && !of_cuda(library.path);
     Finding& finding = add(forgotten ? "GPU-002" : "GPU-003",
                            forgotten ? Severity::warning : Severity::note, library,
                            forgotten ? fmt::format("some device code was not built for {}", gpu)
@@ -123,23 +150,31 @@ struct Checker {
     if (forgotten) finding.fix = fmt::format("a build of all its code for {}", gpu);
   }
 
+  // One finding for all that is compiled from one version of PTX.
   void compiled(const GpuCoverage& gpu, const LibraryCoverage& library) {
-    const CudaRelease* release = release_for_ptx(run.device->rules, library.ptx_version);
+    const std::string& ptx = library.ptx_version;
+    const CudaRelease* release = release_for_ptx(run.device->rules, ptx);
     std::string driver =
         release ? "driver " + release->driver : "a driver newer than any known here";
     const std::string& own = run.device->driver;
     bool too_old = release && !own.empty() && compare_versions(own, release->driver) < 0;
-    Finding& finding =
-        add(too_old ? "GPU-005" : "GPU-004", too_old ? Severity::error : Severity::note, library,
-            too_old ? fmt::format("PTX {} is newer than driver {}", library.ptx_version, own)
-                    : fmt::format("compiled for {} by the driver at first use", gpu.gpu));
-    finding.evidence = {fmt::format("{} of {} have only PTX for {}, of version {} at most",
-                                    library.compiled, containers_text(library.containers), gpu.gpu,
-                                    library.ptx_version)};
-    finding.cause = fmt::format("PTX {} takes {} or newer{}", library.ptx_version, driver,
+    Finding& finding = shared.at(gpu.gpu + " " + ptx, too_old ? "GPU-005" : "GPU-004",
+                                 too_old ? Severity::error : Severity::note);
+    finding.title =
+        too_old
+            ? fmt::format("PTX {} for {} is newer than driver {}", ptx, gpu.gpu, own)
+            : fmt::format("compiled for {} by the driver at first use, from PTX {}", gpu.gpu, ptx);
+    add_once(finding.objects, library.path);
+    for (const std::string& root : roots_with(run, roots, library.path)) {
+      add_once(finding.roots, root);
+    }
+    add_few(finding.evidence,
+            fmt::format("{}: {} of {}", library.path, library.compiled, library.containers));
+    finding.cause = fmt::format("PTX {} takes {} or newer{}", ptx, driver,
                                 too_old ? ": cudaErrorUnsupportedPtxVersion (222)" : "");
-    if (too_old)
+    if (too_old) {
       finding.fix = fmt::format("{} or newer, or a build with code for {}", driver, gpu.gpu);
+    }
   }
 
   void unknown_gpu(const Gpu& gpu) {
@@ -218,7 +253,7 @@ void cover_targets(const std::vector<Input>& inputs, const Facts& facts, const S
 }
 
 std::vector<Finding> check_device_code(const Run& run, const std::vector<RootView>& roots) {
-  Checker checker{run, roots, {}};
+  Checker checker{run, roots};
   if (!run.device) return {};
   std::set<std::string> loaded;
   for (const SceneFile& file : run.scene.files) loaded.insert(file.facts->path);
@@ -231,7 +266,7 @@ std::vector<Finding> check_device_code(const Run& run, const std::vector<RootVie
           library.not_used.empty() && library.containers != 0 && loaded.contains(library.path);
       if (!asked) continue;
       if (library.unserved + library.elsewhere == library.containers) {
-        checker.no_code(gpu.gpu, library);
+        checker.no_code(gpu, library);
         continue;
       }
       if (library.unserved != 0) checker.gaps(gpu.gpu, library);
@@ -239,6 +274,8 @@ std::vector<Finding> check_device_code(const Run& run, const std::vector<RootVie
     }
   }
   check_names(run, roots, checker.out);
+  std::vector<Finding> shared = checker.shared.take();
+  std::move(shared.begin(), shared.end(), std::back_inserter(checker.out));
   return std::move(checker.out);
 }
 

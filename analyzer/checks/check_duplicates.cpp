@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "checks/checks.h"
 #include "checks/cuda_closure.h"
@@ -150,43 +151,71 @@ void by_import_order(const Run& run, const std::string& name, const ByFile& file
 
 // The host side of a __global__ function, which nvcc gives a name of its own: if two objects of one
 // scope give out the same one, the runtime gets one host function for two kernels.
-using Stubs = std::map<std::size_t, std::vector<std::string>>;
-
-const std::vector<std::string>& stubs_of(const Run& run, std::size_t file, Stubs& known) {
-  auto [place, fresh] = known.try_emplace(file);
-  if (!fresh) return place->second;
-  const ElfFacts& elf = run.scene.files[file].facts->elf;
+std::vector<std::string_view> stubs_of(const ElfFacts& elf) {
+  std::vector<std::string_view> out;
   for (std::size_t i = 1; i < elf.symbols.count; ++i) {
     if (elf.symbols.undefined(i)) continue;
     std::string_view name = elf.symbols.name(i);
     if (name.find("__device_stub__") == std::string_view::npos) continue;
     Symbol symbol = elf.symbols.at(i);
     bool given_out = symbol.visibility == STV_DEFAULT && symbol.binding != STB_LOCAL;
-    if (given_out) place->second.emplace_back(name);
+    if (given_out) out.push_back(name);
   }
-  return place->second;
+  return out;
 }
 
-void same_kernel(const Run& run, const RootView& view, Stubs& known, FindingSet& found) {
-  for (const Load& load : view.root->link.plan.loads) {
-    std::map<std::string, std::size_t> first;
-    for (std::size_t index : load.scope) {
-      const PlannedObject& object = view.object(index);
-      if (object.file == none || !elf_of(run.scene, object)) continue;
-      for (const std::string& stub : stubs_of(run, object.file, known)) {
-        auto [place, fresh] = first.emplace(stub, index);
-        if (fresh) continue;
-        const std::string& other = view.object(place->second).name;
-        Finding& finding = found.at(other + "\n" + object.name, "DUP-003", Severity::note);
-        finding.title = fmt::format("{} and {} both give out the host side of the same kernels",
-                                    other, object.name);
-        finding.cause = "both are in one lookup scope: calls in the second may bind to the first";
-        finding.fix = "hide it: -fvisibility=hidden, or nvcc -static-global-template-stub=true";
-        add_few(finding.evidence, demangled(stub));
-        add_once(finding.objects, other);
-        add_once(finding.objects, object.name);
-        add_once(finding.roots, view.path);
+// Files of the scene that give out the same stubs, by pairs, the lower index first.
+using SharedStubs = std::map<std::pair<std::size_t, std::size_t>, std::vector<std::string_view>>;
+
+SharedStubs shared_stubs(const Run& run, const std::vector<RootView>& roots) {
+  std::set<std::size_t> files;
+  for (const RootView& view : roots) {
+    for (const Load& load : view.root->link.plan.loads) {
+      for (std::size_t index : load.scope) {
+        const PlannedObject& object = view.object(index);
+        if (object.file != none && elf_of(run.scene, object)) files.insert(object.file);
       }
+    }
+  }
+  std::unordered_map<std::string_view, std::vector<std::size_t>> givers;
+  for (std::size_t file : files) {
+    for (std::string_view stub : stubs_of(run.scene.files[file].facts->elf)) {
+      givers[stub].push_back(file);
+    }
+  }
+  SharedStubs out;
+  constexpr std::size_t most_givers = 16;  // of one name: a hostile folder may hold any number
+  for (auto& [stub, list] : givers) {
+    list.resize(std::min(list.size(), most_givers));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      for (std::size_t k = i + 1; k < list.size(); ++k) out[{list[i], list[k]}].push_back(stub);
+    }
+  }
+  for (auto& [pair, stubs] : out) std::sort(stubs.begin(), stubs.end());
+  return out;
+}
+
+void same_kernel(const RootView& view, const SharedStubs& shared, FindingSet& found) {
+  for (const Load& load : view.root->link.plan.loads) {
+    std::map<std::size_t, std::size_t> position;  // file -> place in the scope
+    for (std::size_t i = 0; i < load.scope.size(); ++i) {
+      position.emplace(view.object(load.scope[i]).file, i);
+    }
+    for (const auto& [pair, stubs] : shared) {
+      auto a = position.find(pair.first), b = position.find(pair.second);
+      if (a == position.end() || b == position.end()) continue;
+      auto [first, second] = std::minmax(a->second, b->second);
+      const std::string& one = view.object(load.scope[first]).name;
+      const std::string& other = view.object(load.scope[second]).name;
+      Finding& finding = found.at(one + "\n" + other, "DUP-003", Severity::note);
+      finding.title =
+          fmt::format("{} and {} both give out the host side of the same kernels", one, other);
+      finding.cause = "both are in one lookup scope: calls in the second may bind to the first";
+      finding.fix = "hide it: -fvisibility=hidden, or nvcc -static-global-template-stub=true";
+      for (std::string_view stub : stubs) add_few(finding.evidence, demangled(stub));
+      add_once(finding.objects, one);
+      add_once(finding.objects, other);
+      add_once(finding.roots, view.path);
     }
   }
 }
@@ -201,8 +230,10 @@ std::vector<Finding> check_duplicates(const Run& run, const std::vector<RootView
       if (files.size() > 1) by_import_order(run, name, files, found);
     }
   }
-  Stubs stubs;
-  for (const RootView& view : roots) same_kernel(run, view, stubs, found);
+  SharedStubs shared = shared_stubs(run, roots);
+  for (const RootView& view : roots) {
+    if (!shared.empty()) same_kernel(view, shared, found);
+  }
   return found.take();
 }
 

@@ -44,14 +44,24 @@ Finding& add(FindingSet& found, const char* id, Severity severity, const Install
   return finding;
 }
 
+// A version without what stands behind the '+'.
+std::string without_local(const std::string& version) {
+  return version.substr(0, version.find('+'));
+}
+
+bool admits(const std::string& specifier, const Installed& package) {
+  std::optional<std::vector<VersionClause>> clauses = read_specifier(specifier);
+  return clauses && admits_version(*clauses, package.facts->version).value_or(false);
+}
+
 void check_equal(const std::vector<Installed>& members, FindingSet& found) {
   for (const EqualRule& rule : package_families().equal) {
     const Installed* package = find(members, rule.package);
     for (const std::string& name : rule.with) {
       const Installed* other = find(members, name);
       if (!concerns(package, other)) continue;
-      std::string wanted = public_version(package->facts->version);
-      std::optional<int> order = order_versions(wanted, public_version(other->facts->version));
+      std::string wanted = without_local(package->facts->version);
+      std::optional<int> order = compare_pep440(wanted, without_local(other->facts->version));
       if (!order || *order == 0) continue;
       Finding& finding = add(found, "FAM-001", Severity::error, *package, *other);
       finding.cause = rule.consequence;
@@ -71,8 +81,8 @@ std::string minor_of(std::string_view version) {
 bool declares(const PackageFacts& package, std::string_view other) {
   return std::any_of(package.requirements.begin(), package.requirements.end(),
                      [&](const std::string& text) {
-                       std::optional<Requirement> each = split_requirement(text);
-                       return each && each->name == other && !each->specifier.empty();
+                       std::optional<Requirement> each = read_pep508(text).requirement;
+                       return each && each->name == other && !each->clauses.empty();
                      });
 }
 
@@ -109,23 +119,23 @@ std::string_view machine_of(const Run& run) {
 void check_requirement(const Run& run, const DeclaredRule& rule, const Installed& requirer,
                        const std::string& text, const std::vector<Installed>& members,
                        FindingSet& found) {
-  std::optional<Requirement> each = split_requirement(text);
-  if (!each || each->specifier.empty() || !is_member(rule.packages, each->name)) return;
+  std::optional<Requirement> each = read_pep508(text).requirement;
+  if (!each || each->clauses.empty() || !is_member(rule.packages, each->name)) return;
   const Installed* other = find(members, each->name);
   if (!concerns(&requirer, other)) return;
   bool all_extras = is_member(rule.with_extras, requirer.name);
   std::string extra = all_extras ? extra_of(text) : std::string();
-  std::optional<bool> applies =
-      marker_holds(each->marker, machine_of(run), run.scene.python, extra);
-  std::optional<bool> fits = admits_version(each->specifier, other->facts->version);
-  if (!applies.value_or(false) || fits.value_or(true)) return;
+  MarkerValues values = marker_values(run.scene.python, machine_of(run));
+  bool applies = !each->marker || holds(*each->marker, values, extra).value_or(false);
+  std::optional<bool> fits = admits_version(each->clauses, other->facts->version);
+  if (!applies || fits.value_or(true)) return;
   Finding& finding = add(found, "FAM-003", Severity::warning, requirer, *other);
   add_once(finding.evidence,
-           fmt::format("{} requires {}{}", requirer.text(), each->name, each->specifier));
+           fmt::format("{} requires {}{}", requirer.text(), each->name, each->versions));
   finding.cause = fmt::format(
       "they are of one family ({}), whose releases are built for each other", rule.name);
   finding.fix = fmt::format("pip install \"{}{}\", or another release of {}", each->name,
-                            each->specifier, requirer.facts->name);
+                            each->versions, requirer.facts->name);
 }
 
 void check_declared(const Run& run, const std::vector<Installed>& members, FindingSet& found) {
@@ -144,8 +154,7 @@ void check_known(const std::vector<Installed>& members, FindingSet& found) {
     const Installed* package = find(members, rule.package);
     const Installed* other = find(members, rule.with);
     if (!concerns(package, other)) continue;
-    bool both = admits_version(rule.version, package->facts->version).value_or(false) &&
-                admits_version(rule.other, other->facts->version).value_or(false);
+    bool both = admits(rule.version, *package) && admits(rule.other, *other);
     if (!both) continue;
     Finding& finding = add(found, "FAM-004", Severity::warning, *package, *other);
     finding.cause = rule.why;

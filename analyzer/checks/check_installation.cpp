@@ -5,7 +5,9 @@
 #include <charconv>
 
 #include "checks/checks.h"
+#include "checks/install_plan.h"
 #include "facts/metadata.h"
+#include "facts/wheel_tag.h"
 
 namespace wheelvet {
 namespace {
@@ -57,23 +59,14 @@ bool python_fits(const Tag& tag, const Interpreter& have) {
   return tag.abi == "none" || tag.abi == own;
 }
 
-// PEP 513, 571, 599 and 600: manylinux by the release of glibc that the system has.
+// manylinux by the release of glibc that the system has.
 bool platform_fits(const Tag& tag, const std::string& glibc, std::string_view arch) {
   std::string_view name = tag.platform;
   if (name == "any") return true;
   if (!name.ends_with(arch)) return false;
-  name.remove_suffix(arch.size());
-  if (name == "linux_" || glibc.empty())
+  if (name.starts_with("linux_") || glibc.empty())
     return name.starts_with("linux_") || name.starts_with("many");
-  std::string needed;
-  if (name == "manylinux1_") needed = "2.5";
-  if (name == "manylinux2010_") needed = "2.12";
-  if (name == "manylinux2014_") needed = "2.17";
-  constexpr std::string_view family = "manylinux_";
-  if (name.starts_with(family)) {
-    needed = name.substr(family.size(), name.size() - family.size() - 1);
-    std::replace(needed.begin(), needed.end(), '_', '.');
-  }
+  std::string needed = glibc_of_platform(name);
   return !needed.empty() && compare_versions(needed, glibc) <= 0;
 }
 
@@ -84,9 +77,7 @@ std::vector<Finding> check_installation(const Run& run) {
   const Machine& machine = *run.scene.machine;
   if (machine.python.empty()) return {};
   Interpreter have = read_release(run.scene.python);
-  std::string_view arch =
-      machine.lib.find("aarch64") != std::string::npos || machine.platform == "aarch64" ? "aarch64"
-                                                                                        : "x86_64";
+  std::string_view arch = name_of_machine(machine);
   for (const Input& input : run.inputs) {
     bool wheel = input.kind == InputKind::wheel || input.kind == InputKind::stub;
     std::vector<std::string> tags = read_wheel_name(input.label).tags;

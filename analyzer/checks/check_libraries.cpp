@@ -284,11 +284,14 @@ void opened_before(const std::string& path, const OpenedFirst& first, const Root
 
 std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>& roots) {
   FindingSet found;
+  // Declared or not: which release it is going to be, and what comes with it, is not known.
+  auto of_absent_torch = [&](const PlannedObject& object) {
+    return (absent(object) || object.found == Found::declared) &&
+           is_kind(rule_of(run, object), {"torch"});
+  };
   bool torch_is_absent = std::any_of(roots.begin(), roots.end(), [&](const RootView& view) {
-    return std::any_of(view.objects.begin(), view.objects.end(), [&](std::size_t index) {
-      const PlannedObject& object = view.object(index);
-      return absent(object) && is_kind(rule_of(run, object), {"torch"});
-    });
+    return std::any_of(view.objects.begin(), view.objects.end(),
+                       [&](std::size_t index) { return of_absent_torch(view.object(index)); });
   });
   bool unread = has_unread_build(run);
   for (const RootView& view : roots) {
@@ -308,8 +311,11 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
       built_for_musl(run, view, object, found);
       bool may_come = torch_is_absent && !run.scene.exact &&
                       run.inputs[run.scene.files[view.root->file].input].location.empty();
-      if (may_come && absent(object) && is_kind(rule_of(run, object), {"torch", "cuda", "nccl"})) {
+      bool comes_along = absent(object) && is_kind(rule_of(run, object), {"cuda", "nccl"});
+      if (may_come && (of_absent_torch(object) || comes_along)) {
         needs_torch(view, object, found);
+      } else if (object.found == Found::declared && is_kind(rule_of(run, object), {"torch"})) {
+        needs_torch(view, object, found);  // declared, but of which release is not known
       } else if (unread && absent(object) && is_kind(rule_of(run, object), {"cuda", "nccl"})) {
         needs_unread_build(run, view, object, found);
       } else if (absent(object)) {

@@ -8,6 +8,7 @@
 #include "checks/checks.h"
 #include "facts/metadata.h"
 #include "facts/python_version.h"
+#include "facts/requirement.h"
 
 namespace wheelvet {
 namespace {
@@ -150,7 +151,7 @@ void check_requirements(const Wheel& wheel, FindingSet& found) {
     finding.fix = "another interpreter, or a release of the package for this one";
   }
   for (const std::string& requirement : wheel.package->requirements) {
-    const char* fault = requirement_fault(requirement);
+    const char* fault = read_pep508(requirement).fault;
     if (!fault) continue;
     Finding& finding =
         add(found, wheel, "META-010", Severity::error, "a requirement that cannot be read");

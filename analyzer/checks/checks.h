@@ -18,6 +18,8 @@
 namespace wheelvet {
 
 struct TorchReleases;
+struct InstallPlan;
+
 /// What was asked of the device code, and the answer by GPU.
 struct DeviceQuestion {
   DeviceRules rules;
@@ -35,6 +37,7 @@ struct Run {
   /// What the history says; null where no root misses something of torch's. Lookups unpack parts of
   /// the table.
   TorchReleases* torch = nullptr;
+  const InstallPlan* install = nullptr;  ///< what pip would do; null where nothing was asked of it
   const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
   std::vector<Remedy> remedies = {};       ///< folders that would serve what is missing
   std::string driver = {};                 ///< the NVIDIA driver asked about; empty for none

@@ -77,12 +77,11 @@ bool launchable(const DeviceImage& image) {
   return (image.kind == ImageKind::cubin && !image.relocatable) || image.kind == ImageKind::ptx;
 }
 
-// Plain code of two architectures or more, or PTX that any later GPU could compile: whoever built
-// it meant it to run in many places.
+// Plain code of two majors or more: whoever built it meant it to run in many places.
 bool meant_for_many(std::span<const DeviceImage> images) {
   std::set<std::uint16_t> plain;
   for (const DeviceImage& image : images) {
-    if (launchable(image) && image.suffix == 0) plain.insert(image.arch);
+    if (launchable(image) && image.suffix == 0) plain.insert(image.arch / 10);
   }
   return plain.size() > 1;
 }
@@ -183,8 +182,12 @@ Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRul
 }
 
 bool is_judged(const DeviceContainer& container, const DeviceCode& code) {
+  if (container.kernels_read && container.kernels == 0) return false;
   std::span<const DeviceImage> images = code.images_of(container);
-  return std::any_of(images.begin(), images.end(), launchable);
+  // PTX beside cubins that have to be linked has to be linked as well.
+  bool linked = std::any_of(images.begin(), images.end(),
+                            [](const DeviceImage& image) { return image.relocatable; });
+  return !linked && std::any_of(images.begin(), images.end(), launchable);
 }
 
 LibraryCoverage cover(const std::string& path, const DeviceCode& code, std::uint16_t arch,

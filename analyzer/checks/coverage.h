@@ -27,7 +27,7 @@ Gpu read_gpu(std::string_view text, const DeviceRules& rules);
 Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRules& rules);
 
 /// False for a container of which nothing can be launched as it is: code to be linked at build time
-/// or by nvJitLink, and what was counted and not read.
+/// or by nvJitLink, code without a kernel, and what was counted and not read.
 bool is_judged(const DeviceContainer& container, const DeviceCode& code);
 
 /// One library against one GPU.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "checks/alternatives.h"
 #include "facts/dlopen_note.h"
 #include "facts/metadata.h"
 #include "link/lookup.h"
@@ -74,6 +75,13 @@ class Closure {
     return library;
   }
 
+  // The table is long, and every process asks for the same names.
+  const LibraryRule* rule_of(const std::string& soname) {
+    auto [known, fresh] = rules_.try_emplace(soname);
+    if (fresh) known->second = rule_for(run_, soname);
+    return known->second;
+  }
+
   void describe_file(CudaLibrary& library, std::size_t file) const {
     library.owner = cuda_owner_of(run_, file);
     library.version = version_of(run_, file);
@@ -108,7 +116,7 @@ class Closure {
 
   void add_object(const RootView& view, const PlannedObject& object) {
     std::string soname = known_name(run_, object);
-    const LibraryRule* rule = rule_for(run_, soname);
+    const LibraryRule* rule = rule_of(soname);
     const ElfFacts* elf = elf_of(run_.scene, object);
     if (elf && !soname.starts_with("libcudart.so") && gives_out_runtime(object.file, *elf)) {
       CudaLibrary& linked = at(view, "libcudart", "linked statically", object.name);
@@ -119,6 +127,7 @@ class Closure {
     if (!of_cuda(rule)) return;
     CudaLibrary& library =
         at(view, soname, "needed", object.file == none ? object.from_path : object.name);
+    if (!library.state.empty()) return;  // another root's, described already
     library.kind = rule->kind;
     if (object.file != none) {
       library.state = "found";
@@ -160,7 +169,7 @@ class Closure {
     for (const auto& [known, file] : run_.scene.by_name) {
       if (name.find('*') != std::string::npos && matches(pattern, known)) name = known;
     }
-    const LibraryRule* rule = rule_for(run_, name);
+    const LibraryRule* rule = rule_of(name);
     if (!of_cuda(rule)) return;
     CudaLibrary& library = at(view, name, "opened", {});
     library.kind = rule->kind;
@@ -174,6 +183,7 @@ class Closure {
   const Run& run_;
   std::map<std::string, CudaLibrary> libraries_;
   std::map<std::size_t, bool> gives_out_runtime_;
+  std::map<std::string, const LibraryRule*> rules_;
 };
 
 // "12" of libcudart.so.12, "11" of libcudart.so.11.0; else of another library whose soname tells.
@@ -288,7 +298,10 @@ std::string known_name(const Run& run, const PlannedObject& object) {
 
 const ToolkitFolder* toolkit_of(const Machine& machine, const std::string& path) {
   for (const ToolkitFolder& toolkit : machine.toolkits) {
-    if (folder_of(path) == toolkit.path) return &toolkit;
+    // One toolkit has several names for its folder: lib, lib64, targets/x86_64-linux/lib.
+    std::string home = fmt::format("/cuda-{}/", toolkit.release);
+    bool inside = !toolkit.release.empty() && path.find(home) != std::string::npos;
+    if (inside || folder_of(path) == toolkit.path) return &toolkit;
   }
   return nullptr;
 }
@@ -353,13 +366,22 @@ CudaReport cuda_closure(const Run& run, const std::vector<RootView>& roots) {
   for (const RootView& view : roots) closure.add_root(view);
   out.libraries = closure.take();
   out.modules = modules_of(run);
+  // Of files that differ only in a version in their path a package takes the one that fits.
+  std::map<std::string, const CudaModule*> lowest;
   for (const CudaModule& module : out.modules) {
-    raise(out, module.driver, fmt::format("{}: {}", module.path, module.because));
+    auto [known, fresh] = lowest.emplace(without_variant(module.path), &module);
+    bool lower = compare_versions(module.driver, known->second->driver) < 0;
+    if (!fresh && lower) known->second = &module;
+  }
+  for (const auto& [path, module] : lowest) {
+    raise(out, module->driver, fmt::format("{}: {}", module->path, module->because));
   }
   for (const CudaLibrary& library : out.libraries) {
-    if (library.soname.starts_with("libcudart.so")) {
-      raise(out, driver_of_major(library.major), fmt::format("CUDA {}", library.major));
-    }
+    bool runtime = library.soname.starts_with("libcudart.so") && library.how == "needed";
+    bool always = std::any_of(library.roots.begin(), library.roots.end(),
+                              [](const auto& root) { return without_variant(root) == root; });
+    if (!runtime || !always) continue;
+    raise(out, driver_of_major(library.major), fmt::format("CUDA {}", library.major));
   }
   return out;
 }

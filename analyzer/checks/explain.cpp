@@ -14,24 +14,6 @@ namespace {
 
 constexpr std::size_t most_examples = 5;
 
-std::string_view kind_name(InputKind kind) {
-  switch (kind) {
-    case InputKind::wheel:
-      return "wheel";
-    case InputKind::stub:
-      return "stub";
-    case InputKind::folder:
-      return "folder";
-    case InputKind::file:
-      return "file";
-    case InputKind::machine:
-      return "machine";
-    case InputKind::release:
-      return "release";
-  }
-  return "";
-}
-
 std::string package_text(const PackageFacts& package) {
   return fmt::format("{} {}", package.name, package.version);
 }
@@ -360,6 +342,24 @@ std::string_view to_string(Status status) {
       return "undecided";
     case Status::fails:
       return "fails";
+  }
+  return "";
+}
+
+std::string_view kind_name(InputKind kind) {
+  switch (kind) {
+    case InputKind::wheel:
+      return "wheel";
+    case InputKind::stub:
+      return "stub";
+    case InputKind::folder:
+      return "folder";
+    case InputKind::file:
+      return "file";
+    case InputKind::machine:
+      return "machine";
+    case InputKind::release:
+      return "release";
   }
   return "";
 }

@@ -42,6 +42,15 @@ std::pair<std::string, std::string> split_version(const std::string& version) {
   return {version.substr(0, underscore), version.substr(underscore + 1)};
 }
 
+void raise_floor(std::map<std::string, std::string>& floors, const std::string& version) {
+  std::size_t underscore = version.rfind('_');
+  if (underscore == std::string::npos || underscore + 1 == version.size()) return;
+  std::string number = version.substr(underscore + 1);
+  if (number.find_first_not_of("0123456789.") != std::string::npos) return;
+  std::string& floor = floors[version.substr(0, underscore)];
+  if (floor.empty() || compare_versions(floor, number) < 0) floor = number;
+}
+
 std::vector<std::string> private_imports(const PolicyRule& policy, const ElfFacts& elf) {
   std::map<std::string_view, std::string_view> owners;  // symbol -> soname
   for (const auto& [library, symbols] : policy.forbidden) {

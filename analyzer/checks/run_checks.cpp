@@ -5,6 +5,7 @@
 
 #include "checks/checks.h"
 #include "checks/cuda_closure.h"
+#include "checks/install_plan.h"
 #include "facts/metadata.h"
 
 namespace wheelvet {
@@ -227,6 +228,7 @@ std::vector<Finding> run_checks(const Run& run, const std::vector<RootView>& roo
   add(check_nccl(run, cuda));
   add(check_duplicates(run, roots));
   add(check_families(run));
+  if (run.install) add(check_requirements(*run.install));
   // What labels promise to other hosts is no question where something is installed already.
   bool to_install = std::any_of(run.inputs.begin(), run.inputs.end(), [](const Input& input) {
     return input.target && input.location.empty();

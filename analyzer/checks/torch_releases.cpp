@@ -139,19 +139,28 @@ void say_fix(const Run& run, const std::string& importer, Finding& finding) {
 
 }  // namespace
 
+std::vector<std::string_view> missed_of_torch(const Scene& scene, const RootView& view) {
+  std::vector<std::string_view> out;
+  for (const Binding* each : view.unbound) {
+    const ElfFacts* elf = elf_of(scene, view.object(each->object));
+    bool own = view.object(each->object).name.starts_with("torch/");
+    if (each->outcome != Outcome::missing || !elf || own) continue;
+    std::string_view name = elf->symbols.name(each->symbol);
+    if (family_of(*scene.rules, name) == "torch") out.push_back(name);
+  }
+  return out;
+}
+
 std::set<std::string> roots_missing_torch(const Run& run, const std::vector<RootView>& roots) {
   std::set<std::string> out;
   const Rules& rules = *run.scene.rules;
   for (const RootView& view : roots) {
-    bool misses = std::any_of(view.unbound.begin(), view.unbound.end(), [&](const Binding* each) {
-      const ElfFacts* elf = elf_of(run.scene, view.object(each->object));
-      return each->outcome == Outcome::missing && elf &&
-             family_of(rules, elf->symbols.name(each->symbol)) == "torch";
-    });
+    bool misses = !missed_of_torch(run.scene, view).empty();
     misses =
         misses || std::any_of(view.objects.begin(), view.objects.end(), [&](std::size_t index) {
           const PlannedObject& object = view.object(index);
-          return object.found == Found::absent && object.library != none &&
+          bool absent = object.found == Found::absent || object.found == Found::declared;
+          return absent && object.library != none &&
                  rules.libraries[object.library].kind == "torch";
         });
     if (misses) out.insert(view.path);

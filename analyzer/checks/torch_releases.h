@@ -20,6 +20,10 @@ struct TorchReleases {
   std::vector<ReleaseTrial> trials;  ///< of the roots that miss something of torch's
 };
 
+/// Names of torch's that a root misses, for itself or for what its load brings; torch's own
+/// libraries left out, which another release would replace.
+std::vector<std::string_view> missed_of_torch(const Scene& scene, const RootView& view);
+
 /// The roots that miss an import or a library of torch's, by installed path.
 std::set<std::string> roots_missing_torch(const Run& run, const std::vector<RootView>& roots);
 

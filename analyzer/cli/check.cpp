@@ -15,7 +15,7 @@ namespace {
 
 // Precedence: a proven failure stands although something else was unread.
 int exit_code(const Report& report, const Options& options) {
-  Severity threshold = threshold_of(options);
+  Severity threshold = threshold_of(options.fail_on);
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
                            [&](const Finding& finding) { return counts(finding, threshold); });
   if (found) return 1;
@@ -25,7 +25,7 @@ int exit_code(const Report& report, const Options& options) {
 
 std::string rendered(const Report& report, const std::string& format, const Options& options,
                      bool color) {
-  RenderOptions render{threshold_of(options)};
+  RenderOptions render{threshold_of(options.fail_on)};
   if (format == "json") return render_json(report, options.stats);
   if (format == "sarif") return render_sarif({{"", &report}}, load_catalog(), render);
   if (format == "junit") return render_junit(report, render);
@@ -55,6 +55,11 @@ std::string environment_of(const Options& options) {
 
 }  // namespace
 
+Severity threshold_of(const std::string& name) {
+  if (name == "note") return Severity::note;
+  return name == "warning" ? Severity::warning : Severity::error;
+}
+
 bool rests_on_trust(const Report& report) {
   return std::any_of(report.assumptions.begin(), report.assumptions.end(),
                      [](const Assumption& each) { return each.kind != "interpreter"; }) ||
@@ -72,6 +77,7 @@ int run_check(const Options& typed) {
   request.targets = options.targets;
   request.providers = options.providers;
   request.python = options.python;
+  request.platform = options.platform;
   request.driver = options.driver;
   request.environment = environment_of(options);
   request.sysroot = options.sysroot;
@@ -79,8 +85,6 @@ int run_check(const Options& typed) {
   request.alone = options.alone;
   request.imports = options.imports;
   request.gpus = options.gpus;
-  bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
-  if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =

@@ -10,7 +10,9 @@ namespace wheelvet::cli {
 
 int run_check(const Options& options);
 int run_compat(const Options& options);
+int run_explain(const Options& options);
 int run_inspect(const Options& options);
+int run_diff(const Options& options);
 int run_stub(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
@@ -23,6 +25,9 @@ int run_manual(const Options& options);
 
 /// True when a verdict rests on assumptions or stubs, which --strict does not accept.
 bool rests_on_trust(const Report& report);
+
+/// The severity that a name on the command line stands for.
+Severity threshold_of(const std::string& name);
 
 /// Writes to the file of -o, or to standard output. Unreadable (exit 3) when it cannot all be
 /// written.

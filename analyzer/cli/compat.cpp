@@ -25,6 +25,7 @@ int run_compat(const Options& options) {
   request.wheel = options.targets.front();
   request.providers = options.providers;
   request.python = options.python;
+  request.platform = options.platform;
   request.jobs = options.jobs;
   Progress progress(!options.quiet);
   request.progress = progress.callback();

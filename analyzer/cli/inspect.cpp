@@ -14,6 +14,9 @@ int run_inspect(const Options& options) {
   wanted.headers = options.headers;
   wanted.mangled = options.mangled;
   wanted.match = options.symbols;
+  wanted.python = options.python;
+  wanted.platform = options.platform;
+  wanted.show = Progress(!options.quiet).callback() != nullptr;
   wanted.device = options.device || options.kernels;
   wanted.kernels = options.kernels;
   // A pattern alone asks for both directions.
@@ -28,7 +31,10 @@ int run_inspect(const Options& options) {
 
 int run_stub(const Options& options) {
   Progress progress(!options.quiet);
-  StubResult result = make_stub(options.targets.front(), options.output, progress.callback());
+  bool shown = progress.callback() != nullptr;
+  StubResult result =
+      make_stub(options.targets.front(), options.output,
+                {options.python, options.platform, {}, shown, false}, progress.callback());
   progress.end();
   fmt::print(stderr, "{}: {} objects, {:.1f} MB from {:.1f} MB\n", result.path, result.objects,
              static_cast<double>(result.size) / 1e6, static_cast<double>(result.origin) / 1e6);

@@ -19,8 +19,12 @@ int dispatch(const cli::Options& options) {
       return cli::run_check(options);
     case cli::Command::compat:
       return cli::run_compat(options);
+    case cli::Command::explain:
+      return cli::run_explain(options);
     case cli::Command::inspect:
       return cli::run_inspect(options);
+    case cli::Command::diff:
+      return cli::run_diff(options);
     case cli::Command::stub:
       return cli::run_stub(options);
     case cli::Command::probe:

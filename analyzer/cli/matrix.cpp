@@ -18,7 +18,7 @@ namespace {
 
 std::string rendered(const MatrixReport& matrix, const std::string& format, const Options& options,
                      bool color) {
-  RenderOptions render{threshold_of(options)};
+  RenderOptions render{threshold_of(options.fail_on)};
   if (format == "json") return render_json(matrix, render);
   if (format == "jsonl") return render_json_lines(matrix, render);
   if (format == "junit") return render_junit(matrix, render);
@@ -34,7 +34,7 @@ std::string rendered(const MatrixReport& matrix, const std::string& format, cons
 }
 
 int exit_code(const MatrixReport& matrix, const Options& options) {
-  Severity threshold = threshold_of(options);
+  Severity threshold = threshold_of(options.fail_on);
   bool counted = std::any_of(matrix.findings.begin(), matrix.findings.end(),
                              [&](const Finding& each) { return counts(each, threshold); });
   bool complete = matrix.problems.empty();
@@ -81,10 +81,11 @@ int run_matrix(const Options& typed) {
   request.each.jobs = options.jobs;
   request.each.hash = options.hash;
   request.each.python = options.python;
+  request.each.platform = options.platform;
   request.each.imports = options.imports;
   request.each.gpus = options.gpus;
   request.each.driver = options.driver;
-  request.threshold = threshold_of(options);
+  request.threshold = threshold_of(options.fail_on);
   if (!options.no_cache) {
     request.cache = options.cache.empty() ? default_cache_folder() : options.cache;
   }

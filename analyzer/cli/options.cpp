@@ -31,6 +31,21 @@ void add_output(CLI::App& app, Options& options) {
   add_output_place(app, options);
 }
 
+// For which machine a wheel is taken from the index.
+void add_platform(CLI::App& app, Options& options) {
+  app.add_option("--platform", options.platform,
+                 "machine of wheels named as NAME==VERSION (default: that of the other inputs,\n"
+                 "else this machine's)")
+      ->check(CLI::IsMember({"x86_64", "aarch64"}))
+      ->type_name("MACHINE");
+}
+
+void add_python(CLI::App& app, Options& options) {
+  app.add_option("--python", options.python,
+                 "interpreter of wheels named as NAME==VERSION, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+}
+
 void add_report_output(CLI::App& app, Options& options, bool of_matrix) {
   app.add_option_function<std::vector<std::string>>(
          "--format",
@@ -69,6 +84,7 @@ void add_scenario(CLI::App& app, Options& options) {
   app.add_option("--python", options.python,
                  "interpreter, such as 3.12 or 3.13t (default: the tags')")
       ->type_name("X.Y[t]");
+  add_platform(app, options);
   app.add_option("--import", options.imports, "import this module first for every root")
       ->type_name("NAME")
       ->expected(1)
@@ -135,7 +151,8 @@ void add_check(CLI::App& app, Options& options) {
   CLI::App* check = app.add_subcommand("check", "will every module load, and if not, why not");
   check
       ->add_option("TARGET", options.targets,
-                   "wheel, stub wheel, folder or shared object; none: the environment")
+                   "wheel, stub wheel, folder or shared object, NAME==VERSION of the "
+                   "index,\ntorch==VERSION of the history; none: the environment")
       ->type_name("");
   add_scenario(*check, options);
   add_counting(*check, options);
@@ -170,6 +187,7 @@ void add_matrix(CLI::App& app, Options& options) {
           ->type_name("DIR");
   matrix->add_flag("--no-cache", options.no_cache, "judge every cell anew and keep nothing")
       ->excludes(cache);
+  add_platform(*matrix, options);
   add_counting(*matrix, options);
   add_config_file(*matrix, options);
   add_report_output(*matrix, options, true);
@@ -217,7 +235,7 @@ void add_config(CLI::App& app, Options& options) {
 void add_compat(CLI::App& app, Options& options) {
   CLI::App* compat = app.add_subcommand(
       "compat", "which releases of torch a wheel loads with, and whether its metadata says so");
-  compat->add_option("WHEEL", options.targets, "wheel or stub wheel")
+  compat->add_option("WHEEL", options.targets, "wheel, stub wheel or NAME==VERSION of the index")
       ->required()
       ->expected(1)
       ->type_name("");
@@ -230,6 +248,7 @@ void add_compat(CLI::App& app, Options& options) {
       ->take_all();
   compat->add_option("--python", options.python, "interpreter, such as 3.12 (default: the tags')")
       ->type_name("X.Y[t]");
+  add_platform(*compat, options);
   compat
       ->add_option("--fail-on", options.fail_on,
                    "exit 1 from this severity on: error, warning, note")
@@ -248,6 +267,39 @@ void add_compat(CLI::App& app, Options& options) {
   compat->callback([&options] { options.command = Command::compat; });
 }
 
+void add_explain(CLI::App& app, Options& options) {
+  CLI::App* explain =
+      app.add_subcommand("explain", "what an error message means, and what to change");
+  explain
+      ->add_option("TEXT", options.targets,
+                   "the error line or traceback, a file that holds it, or - for standard input;\n"
+                   "wheels, folders and shared objects beside it are what failed")
+      ->type_name("");
+  explain
+      ->add_option("--with", options.providers,
+                   "what was there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  explain
+      ->add_option("--env", options.environment,
+                   "the venv, conda or system prefix where it happened")
+      ->type_name("PREFIX");
+  explain->add_option("--python", options.python, "interpreter, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  explain->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  add_output(*explain, options);
+  explain->footer(
+      "Examples:\n"
+      "  wheelvet explain 'ImportError: .../_C.abi3.so: undefined symbol: "
+      "_ZN3c104cuda9SetDeviceEa'\n"
+      "  python train.py 2>&1 | wheelvet explain --env .venv\n"
+      "Exit codes: 0 understood, 2 wrong usage, 3 not understood or unreadable, 4 internal error.");
+  explain->callback([&options] { options.command = Command::explain; });
+}
+
 void add_inspect(CLI::App& app, Options& options) {
   CLI::App* inspect = app.add_subcommand("inspect", "the facts: needs, exports, versions, paths");
   inspect->add_option("TARGET", options.targets, "wheel, folder or shared object")
@@ -261,6 +313,8 @@ void add_inspect(CLI::App& app, Options& options) {
                    "only symbols whose mangled or demangled name contains this")
       ->type_name("TEXT");
   inspect->add_flag("--mangled", options.mangled, "leave C++ names as they are");
+  add_python(*inspect, options);
+  add_platform(*inspect, options);
   inspect->add_flag("--device", options.device,
                     "device code: containers and images by architecture");
   inspect->add_flag("--kernels", options.kernels, "the kernels in it as well");
@@ -274,12 +328,54 @@ void add_inspect(CLI::App& app, Options& options) {
   inspect->callback([&options] { options.command = Command::inspect; });
 }
 
+void add_diff(CLI::App& app, Options& options) {
+  CLI::App* diff = app.add_subcommand("diff", "what changed for users, and who of them breaks");
+  diff->add_option("OLD_AND_NEW", options.targets,
+                   "two wheels, stub wheels, folders or shared objects")
+      ->required()
+      ->expected(2)
+      ->type_name("");
+  diff->add_option("--used-by", options.users,
+                   "a wheel or folder that uses it: which of its modules load beside OLD and fail\n"
+                   "beside NEW; may be repeated")
+      ->type_name("USER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  diff->add_option("--with", options.providers, "what is there besides, on both sides")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  diff->add_option("--python", options.python, "interpreter of the users, such as 3.12 or 3.13t")
+      ->type_name("X.Y[t]");
+  add_platform(*diff, options);
+  diff->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error (what was there is gone or changed; with\n"
+                   "--used-by: one of them breaks), warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  diff->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  diff->add_flag("--stats", options.stats, "time and bytes per stage");
+  add_output(*diff, options);
+  diff->footer(
+      "Examples:\n"
+      "  wheelvet diff torch-2.9.1-*.whl torch-2.10.0-*.whl --used-by sgl_kernel-0.3.21-*.whl\n"
+      "  wheelvet diff libnccl.so.2.27.5 libnccl.so.2.28.9 --format json -o changes.json\n"
+      "Exit codes: 0 nothing at or above --fail-on, 1 something that breaks users, 2 wrong usage,\n"
+      "  3 an input or an import could not be judged, 4 internal error.");
+  diff->callback([&options] { options.command = Command::diff; });
+}
+
 void add_stub(CLI::App& app, Options& options) {
   CLI::App* stub = app.add_subcommand("stub", "a small wheel that holds only the loader's tables");
   stub->add_option("WHEEL", options.targets, "the wheel")->required()->expected(1)->type_name("");
   stub->add_option("-o,--output", options.output, "the stub wheel to write")
       ->required()
       ->type_name("OUT");
+  add_python(*stub, options);
+  add_platform(*stub, options);
   stub->footer(
       "Examples:\n"
       "  wheelvet stub torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl -o stubs/\n"
@@ -310,7 +406,7 @@ void add_documents(CLI::App& app, Options& options) {
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
   schema
       ->add_option("NAME", options.targets,
-                   "report, load-plan, inspect, matrix, compat, probe or tuning")
+                   "report, load-plan, inspect, matrix, compat, explain, diff, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -375,7 +471,9 @@ void add_commands(CLI::App& app, Options& options) {
   app.require_subcommand(1);
   add_check(app, options);
   add_compat(app, options);
+  add_explain(app, options);
   add_inspect(app, options);
+  add_diff(app, options);
   add_stub(app, options);
   add_probe(app, options);
   add_matrix(app, options);

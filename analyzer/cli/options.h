@@ -12,7 +12,9 @@ enum class Command {
   none,
   check,
   compat,
+  explain,
   inspect,
+  diff,
   stub,
   probe,
   rules,
@@ -28,9 +30,11 @@ struct Options {
   Command command = Command::none;
   std::vector<std::string> targets;  ///< positional arguments of any command
   std::vector<std::string> providers;
+  std::vector<std::string> users;  ///< diff: --used-by
   std::vector<std::string> imports;
   std::string environment, sysroot;
   std::string python, driver;
+  std::string platform;         ///< machine of wheels from the index
   std::string format = "text";  ///< of the output; check and matrix know more than text and json
   /// Further formats with the file each goes to: ("sarif", "out.sarif").
   std::vector<std::pair<std::string, std::string>> format_files;

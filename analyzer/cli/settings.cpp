@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "config/glob.h"
+#include "config/scenario_words.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet::cli {
@@ -20,15 +22,37 @@ void take(const std::vector<std::string>& values, unsigned& option) {
   option = static_cast<unsigned>(std::stoul(values.front()));
 }
 
+// Paths of a setting, patterns expanded. "torch==2.10.0" is a release and no path.
+std::vector<std::string> paths_of(const Setting& setting, const std::string& file) {
+  std::vector<std::string> out;
+  for (const std::string& value : setting.values) {
+    if (value.find("==") != std::string::npos) {
+      out.push_back(value);
+      continue;
+    }
+    std::vector<std::string> found = files_matching(value);
+    if (found.empty()) {
+      complain(file, setting.line, fmt::format("{}: {} matches no file", setting.key, value));
+    }
+    out.insert(out.end(), found.begin(), found.end());
+  }
+  return out;
+}
+
 void apply(const Setting& setting, const std::string& file, Options& options) {
   const std::string& key = setting.key;
-  const std::vector<std::string>& values = setting.values;
+  bool path = key == "with" || key == "env" || key == "sysroot" || key == "baseline";
+  std::vector<std::string> values = path ? paths_of(setting, file) : setting.values;
   if (values.empty()) return;
+  if (key == "python") require_python(values.front(), file, setting.line);
+  if (key == "gpu") require_gpus(values, file, setting.line);
+  if (key == "driver") require_driver(values.front(), file, setting.line);
   if (key == "with") take(values, options.providers);
   if (key == "env") take(values, options.environment);
   if (key == "sysroot") take(values, options.sysroot);
   if (key == "host") take(values, options.host);
   if (key == "python") take(values, options.python);
+  if (key == "platform") take(values, options.platform);
   if (key == "import") take(values, options.imports);
   if (key == "gpu") take(values, options.gpus);
   if (key == "driver") take(values, options.driver);
@@ -85,11 +109,6 @@ Gate gate_of(const Settings& settings) {
   gate.suppressions = settings.configuration.suppressions;
   gate.today = today();
   return gate;
-}
-
-Severity threshold_of(const Options& options) {
-  if (options.fail_on == "note") return Severity::note;
-  return options.fail_on == "warning" ? Severity::warning : Severity::error;
 }
 
 }  // namespace wheelvet::cli

@@ -22,7 +22,4 @@ Settings settle(const Options& typed);
 /// What the settings do to a report's findings.
 Gate gate_of(const Settings& settings);
 
-/// The threshold of --fail-on.
-Severity threshold_of(const Options& options);
-
 }  // namespace wheelvet::cli

@@ -17,10 +17,11 @@
 #include "facts/read_facts.h"
 #include "facts/read_python.h"
 #include "history/name_forms.h"
-#include "input/open_inputs.h"
 #include "link/demangle.h"
 #include "link/process.h"
 #include "machine/find_machine.h"
+#include "named_input.h"
+#include "run.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -447,19 +448,15 @@ void write_pin(Compat& out) {
 
 Wheel read_wheel(const CompatRequest& request) {
   Wheel wheel;
-  wheel.inputs.push_back(open_input(request.wheel, true));
+  NamedFor wanted{request.python, request.platform, {}, request.progress != nullptr, false};
+  wheel.inputs = open_named({request.wheel}, request.providers, wanted);
   InputKind kind = wheel.inputs.front().kind;
   if (kind != InputKind::wheel && kind != InputKind::stub) {
     throw WrongUsage(fmt::format("{}: compat judges wheels and stub wheels", request.wheel));
   }
-  for (const std::string& name : request.providers) wheel.inputs.push_back(open_input(name, false));
   wheel.rules = load_rules();
   wheel.facts = read_facts(wheel.inputs, {request.jobs, false, request.progress});
-  std::set<std::string> known;
-  for (const ImportRule& rule : wheel.rules.imports) {
-    known.insert(rule.module.substr(0, rule.module.find('.')));
-  }
-  read_python(wheel.inputs, known, wheel.facts, request.jobs);
+  read_python(wheel.inputs, known_packages(wheel.rules), wheel.facts, request.jobs);
   wheel.options.jobs =
       request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   wheel.python = request.python;

@@ -13,6 +13,7 @@ struct CompatRequest {
   std::string wheel;
   std::vector<std::string> providers;  ///< what else is there beside it
   std::string python;                  ///< empty: the tags'
+  std::string platform;                ///< machine of a wheel from the index; empty: this one's
   unsigned jobs = 0;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

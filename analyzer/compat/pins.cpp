@@ -12,44 +12,10 @@
 namespace wheelvet {
 namespace {
 
-// Versions are compared by their numbers alone: what is asked about are releases.
-std::string numbers_of(std::string_view version) {
-  std::size_t end = version.find_first_not_of("0123456789.");
-  std::string out(version.substr(0, end));
-  while (out.ends_with('.')) out.pop_back();
-  return out;
-}
-
 // "2.8" of "2.8.1".
 std::string without_last(const std::string& version) {
   std::size_t dot = version.rfind('.');
   return dot == std::string::npos ? version : version.substr(0, dot);
-}
-
-bool begins_with(const std::string& release, const std::string& prefix) {
-  return release == prefix || release.starts_with(prefix + ".");
-}
-
-bool admits_clause(const VersionClause& clause, const std::string& release) {
-  std::string_view text = trimmed(clause.version);
-  if (text.starts_with('v')) text.remove_prefix(1);
-  std::string version = numbers_of(text);
-  // A pre-release or development version comes before the release of its numbers, a post-release
-  // after it; a local version counts only in "===" (PEP 440).
-  std::string_view rest = text.substr(std::min(version.size(), text.size()));
-  bool before = !rest.empty() && !rest.starts_with('+') && rest.find("post") == rest.npos;
-  bool after = !rest.empty() && rest.find("post") != rest.npos;
-  int order = compare_versions(release, version);
-  if (order == 0 && before) order = 1;
-  if (order == 0 && after) order = -1;
-  const std::string& is = clause.comparison;
-  if (is == ">=") return order >= 0;
-  if (is == ">") return order > 0;
-  if (is == "<=") return order <= 0;
-  if (is == "<") return order < 0;
-  if (is == "~=") return order >= 0 && begins_with(release, without_last(version));
-  bool equal = clause.any_after ? begins_with(release, version) : order == 0;
-  return is == "!=" ? !equal : equal;
 }
 
 // "2.16" after 2.15.0.
@@ -85,9 +51,10 @@ std::string specifier_of(std::string_view requirement) {
 std::optional<bool> admits_release(std::string_view specifier, std::string_view release) {
   std::optional<std::vector<VersionClause>> clauses = read_specifier(specifier);
   if (!clauses) return std::nullopt;
-  return std::all_of(clauses->begin(), clauses->end(), [&](const VersionClause& clause) {
-    return admits_clause(clause, std::string(release));
-  });
+  // Which build of a release is asked for is another question.
+  for (VersionClause& clause : *clauses)
+    clause.version = clause.version.substr(0, clause.version.find('+'));
+  return admits_version(*clauses, release);
 }
 
 std::string specifier_for(const std::vector<std::string>& releases, const std::vector<bool>& fits,

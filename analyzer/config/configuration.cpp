@@ -23,21 +23,14 @@ struct Key {
 
 const std::vector<Key>& known_keys() {
   static const std::vector<Key> keys = {
-      {"with", Kind::paths},
-      {"env", Kind::path},
-      {"sysroot", Kind::path},
-      {"host", Kind::flag},
-      {"python", Kind::text},
-      {"import", Kind::texts},
-      {"gpu", Kind::texts},
-      {"driver", Kind::text},
-      {"fail-on", Kind::word, {"error", "warning", "note"}},
-      {"select", Kind::rules},
-      {"ignore", Kind::rules},
-      {"strict", Kind::flag},
-      {"hash", Kind::flag},
-      {"baseline", Kind::path},
-      {"format", Kind::texts},
+      {"with", Kind::paths},    {"env", Kind::path},
+      {"sysroot", Kind::path},  {"host", Kind::flag},
+      {"python", Kind::text},   {"platform", Kind::word, {"x86_64", "aarch64"}},
+      {"import", Kind::texts},  {"gpu", Kind::texts},
+      {"driver", Kind::text},   {"fail-on", Kind::word, {"error", "warning", "note"}},
+      {"select", Kind::rules},  {"ignore", Kind::rules},
+      {"strict", Kind::flag},   {"hash", Kind::flag},
+      {"baseline", Kind::path}, {"format", Kind::texts},
       {"jobs", Kind::number},
   };
   return keys;

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "device/cubin.h"
 #include "device/fatbin.h"
 #include "device/ptx.h"
 
@@ -295,19 +294,24 @@ void DeviceScan::read_front_of_cubin() {
   std::optional<CubinHeader> header = read_cubin_header(buffer_);
   if (!header || !fits(begin_, header->size, file_size_)) return look_again();
   if (header->size > max_unpacked) {
-    DeviceImage image;
-    image.kind = ImageKind::cubin;
-    image.offset = begin_;
-    image.size = header->size;
-    image.arch = header->arch;
-    image.suffix = header->suffix || header->arch < 90 ? header->suffix : '?';
-    image.relocatable = header->relocatable;
-    add_image(Carrier::cubin, image, header->size, {});
+    add_by_header(*header);
     return search_on(header->size - cubin_header_bytes);
   }
   state_ = State::cubin;
   needed_ = header->size;
   if (needed_ == buffer_.size()) read_whole_cubin();
+}
+
+// A cubin of which no more than the header is known.
+void DeviceScan::add_by_header(const CubinHeader& header) {
+  DeviceImage image;
+  image.kind = ImageKind::cubin;
+  image.offset = begin_;
+  image.size = header.size;
+  image.arch = header.arch;
+  image.suffix = header.suffix || header.arch < 90 ? header.suffix : '?';
+  image.relocatable = header.relocatable;
+  add_image(Carrier::cubin, image, header.size, {});
 }
 
 void DeviceScan::read_whole_cubin() {
@@ -328,6 +332,10 @@ void DeviceScan::add_cubin(Carrier carrier, Bytes cubin, DeviceImage image) {
     image.relocatable = facts.header.relocatable;
     add_image(carrier, image, buffer_.size(), facts.kernels);
   } catch (const Unreadable& error) {
+    // Nothing says where a cubin that lies bare in a library's data ends, and CUPTI's have sections
+    // behind their tables.
+    std::optional<CubinHeader> header = read_cubin_header(cubin);
+    if (carrier == Carrier::cubin && header) return add_by_header(*header);
     problem(error.problem(), begin_);
   }
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/cubin.h"
 #include "device/unpack.h"
 #include "facts/bytes.h"
 #include "wheelvet/device_code.h"
@@ -53,6 +54,7 @@ class DeviceScan {
   void read_front_of_cubin();
   void read_whole_cubin();
   void read_frame();
+  void add_by_header(const CubinHeader& header);
   void add_cubin(Carrier carrier, Bytes cubin, DeviceImage image);
   void add_image(Carrier carrier, const DeviceImage& image, std::uint64_t size,
                  const std::vector<std::string>& kernels);

@@ -155,9 +155,177 @@ bool fits_clause(const VersionClause& clause, const Numbers& minor) {
   return touched;  // "==" and "==="
 }
 
-bool name_character(char c) {
-  return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-         c == '.';
+// A version in its parts. Numbers are digits without leading zeros: they may be of any length.
+struct Version {
+  std::string epoch = "0";
+  std::vector<std::string> release;  // zeros at the end left out
+  std::string pre_label, pre;        // "a", "b", "rc"
+  std::string post, dev;             // empty: there is none
+  std::vector<std::string> local;
+
+  bool is_pre() const { return !pre_label.empty() || !dev.empty(); }
+};
+
+int compare_numbers(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Takes the number behind a label; empty when the label is not there.
+std::string take_after(std::string_view& text, std::string_view label) {
+  std::string number;
+  if (!text.starts_with(label)) return number;
+  text.remove_prefix(label.size());
+  take_number(text, number);
+  return number;
+}
+
+std::optional<Version> read_version(std::string_view written) {
+  std::optional<std::string> normal = normalised_version(written);
+  if (!normal) return std::nullopt;
+  std::string_view text = *normal;
+  Version out;
+  if (std::size_t mark = text.find('!'); mark != std::string_view::npos) {
+    out.epoch = text.substr(0, mark);
+    text.remove_prefix(mark + 1);
+  }
+  std::string number;
+  take_number(text, number);
+  out.release.push_back(number);
+  while (text.size() > 1 && text[0] == '.' && digit(text[1])) {
+    text.remove_prefix(1);
+    take_number(text, number);
+    out.release.push_back(number);
+  }
+  for (std::string_view label : {"a", "b", "rc"}) {
+    if (!text.starts_with(label)) continue;
+    out.pre_label = label;
+    out.pre = take_after(text, label);
+    break;
+  }
+  out.post = take_after(text, ".post");
+  out.dev = take_after(text, ".dev");
+  while (!text.empty()) {
+    text.remove_prefix(1);  // '+' or '.'
+    std::size_t end = std::min(text.find('.'), text.size());
+    out.local.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+int compare_releases(const Version& a, const Version& b) {
+  std::size_t size = std::max(a.release.size(), b.release.size());
+  for (std::size_t i = 0; i < size; ++i) {
+    int order = compare_numbers(i < a.release.size() ? a.release[i] : "0",
+                                i < b.release.size() ? b.release[i] : "0");
+    if (order != 0) return order;
+  }
+  return 0;
+}
+
+int compare_bases(const Version& a, const Version& b) {
+  int order = compare_numbers(a.epoch, b.epoch);
+  return order != 0 ? order : compare_releases(a, b);
+}
+
+// Where a version stands by its pre-release: development releases of a release before all others,
+// the release itself and its post-releases behind.
+int pre_rank(const Version& version) {
+  if (!version.pre_label.empty()) return 1;
+  return version.post.empty() && !version.dev.empty() ? 0 : 2;
+}
+
+int compare_locals(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    bool left = is_number(a[i]), right = is_number(b[i]);
+    if (left != right) return left ? 1 : -1;  // numbers stand behind words
+    int order = left ? compare_numbers(a[i], b[i]) : a[i].compare(b[i]);
+    if (order != 0) return order < 0 ? -1 : 1;
+  }
+  return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
+}
+
+// The order of PEP 440, "Summary of permitted suffixes and relative ordering"; without the local
+// parts.
+int compare_public(const Version& a, const Version& b) {
+  if (int order = compare_bases(a, b); order != 0) return order;
+  if (pre_rank(a) != pre_rank(b)) return pre_rank(a) < pre_rank(b) ? -1 : 1;
+  if (int order = a.pre_label.compare(b.pre_label); order != 0) return order < 0 ? -1 : 1;
+  if (int order = compare_numbers(a.pre, b.pre); order != 0) return order;
+  if (int order = compare_numbers(a.post, b.post); order != 0) return order;  // none is shorter
+  if (a.dev.empty() != b.dev.empty()) return a.dev.empty() ? 1 : -1;
+  return compare_numbers(a.dev, b.dev);
+}
+
+int compare(const Version& a, const Version& b) {
+  int order = compare_public(a, b);
+  return order != 0 ? order : compare_locals(a.local, b.local);
+}
+
+// The numbers of a release as they are written, zeros at the end and all.
+std::vector<std::string> written_release(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('v') || text.starts_with('V')) text.remove_prefix(1);
+  if (std::size_t mark = text.find('!'); mark != std::string_view::npos) {
+    text.remove_prefix(mark + 1);
+  }
+  std::vector<std::string> out;
+  std::string number;
+  while (take_number(text, number)) {
+    out.push_back(number);
+    if (text.size() < 2 || text[0] != '.' || !digit(text[1])) break;
+    text.remove_prefix(1);
+  }
+  return out;
+}
+
+// "1.2.*": the release begins so, whatever follows it.
+bool begins_with(const Version& version, const Version& clause,
+                 const std::vector<std::string>& release) {
+  if (version.epoch != clause.epoch) return false;
+  for (std::size_t i = 0; i < release.size(); ++i) {
+    if ((i < version.release.size() ? version.release[i] : "0") != release[i]) return false;
+  }
+  return true;
+}
+
+bool equals(const Version& version, const Version& clause, const VersionClause& written) {
+  if (written.any_after) return begins_with(version, clause, written_release(written.version));
+  if (clause.local.empty()) return compare_public(version, clause) == 0;
+  return compare(version, clause) == 0;
+}
+
+// PEP 440, "Version specifiers", with pre-releases allowed, as packaging 26 reads it (older ones
+// differ in bounds that are pre-releases themselves).
+bool fits(const Version& version, std::string_view text, const VersionClause& written) {
+  const std::string& is = written.comparison;
+  if (is == "===") return lower(trimmed(text)) == lower(trimmed(written.version));
+  std::optional<Version> clause = read_version(written.version);
+  if (!clause) return false;
+  if (is == "==") return equals(version, *clause, written);
+  if (is == "!=") return !equals(version, *clause, written);
+  if (is == "<=") return compare_public(version, *clause) <= 0;
+  if (is == ">=") return compare_public(version, *clause) >= 0;
+  if (is == "~=") {
+    std::vector<std::string> series = written_release(written.version);
+    series.pop_back();
+    return compare_public(version, *clause) >= 0 && begins_with(version, *clause, series);
+  }
+  if (is == "<") {
+    // No pre-release of what is excluded, unless that is one itself.
+    if (!clause->is_pre()) clause->dev = "0";
+    return compare_public(version, *clause) < 0;
+  }
+  // No local version and no post-release of what is excluded, unless that is one itself.
+  bool its_post = clause->post.empty() && clause->dev.empty() &&
+                  compare_bases(version, *clause) == 0 && version.pre_label == clause->pre_label &&
+                  version.pre == clause->pre;
+  return compare_public(version, *clause) > 0 && !its_post;
 }
 
 }  // namespace
@@ -212,8 +380,12 @@ std::optional<std::vector<VersionClause>> read_specifier(std::string_view text) 
     }
     clause.version = part;
     bool arbitrary = clause.comparison == "===";
+    bool only_release = part.find_first_not_of("0123456789.!vV") == std::string_view::npos;
+    if (clause.any_after && !only_release) return std::nullopt;
     if (!arbitrary && !normalised_version(part)) return std::nullopt;
-    if (clause.comparison == "~=" && release_of(part).size() < 2) return std::nullopt;
+    bool local = part.find('+') != std::string_view::npos;
+    if (local && !equality && !arbitrary) return std::nullopt;
+    if (clause.comparison == "~=" && written_release(part).size() < 2) return std::nullopt;
     out.push_back(std::move(clause));
   }
   return out;
@@ -227,23 +399,18 @@ std::optional<bool> admits_python(std::string_view specifier, std::string_view p
                      [&](const VersionClause& clause) { return fits_clause(clause, minor); });
 }
 
-const char* requirement_fault(std::string_view text) {
-  text = trimmed(text.substr(0, text.find(';')));
-  std::size_t end = 0;
-  while (end < text.size() && name_character(text[end])) ++end;
-  if (end == 0) return "it begins with no name";
-  text = trimmed(text.substr(end));
-  if (text.starts_with('[')) {
-    std::size_t close = text.find(']');
-    if (close == std::string_view::npos) return "its extras are not closed";
-    text = trimmed(text.substr(close + 1));
-  }
-  if (text.starts_with('@')) return nullptr;  // a URL
-  if (text.starts_with('(')) {
-    if (!text.ends_with(')')) return "its parenthesis is not closed";
-    text = trimmed(text.substr(1, text.size() - 2));
-  }
-  return read_specifier(text) ? nullptr : "its version clause is none";
+std::optional<int> compare_pep440(std::string_view a, std::string_view b) {
+  std::optional<Version> left = read_version(a), right = read_version(b);
+  if (!left || !right) return std::nullopt;
+  return compare(*left, *right);
+}
+
+std::optional<bool> admits_version(const std::vector<VersionClause>& clauses,
+                                   std::string_view version) {
+  std::optional<Version> read = read_version(version);
+  if (!read) return std::nullopt;
+  return std::all_of(clauses.begin(), clauses.end(),
+                     [&](const VersionClause& clause) { return fits(*read, version, clause); });
 }
 
 }  // namespace wheelvet

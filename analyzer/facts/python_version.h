@@ -1,4 +1,5 @@
-// Versions and version specifiers of Python packages (PEP 440), as far as labels are compared.
+// Versions and version specifiers of Python packages (PEP 440), as the packaging library reads
+// them.
 #pragma once
 
 #include <optional>
@@ -26,7 +27,12 @@ std::optional<std::vector<VersionClause>> read_specifier(std::string_view text);
 /// when that cannot be read. Pre-releases count as the release.
 std::optional<bool> admits_python(std::string_view specifier, std::string_view python);
 
-/// What is wrong with a Requires-Dist (PEP 508), or null. Markers are not looked at.
-const char* requirement_fault(std::string_view text);
+/// Compares two versions by PEP 440: negative, zero, positive; nothing when one is none.
+std::optional<int> compare_pep440(std::string_view a, std::string_view b);
+
+/// Whether a version fits all clauses, pre-releases allowed, as pip asks of what is installed
+/// (packaging's SpecifierSet.contains with prereleases); nothing when the text is no version.
+std::optional<bool> admits_version(const std::vector<VersionClause>& clauses,
+                                   std::string_view version);
 
 }  // namespace wheelvet

@@ -352,14 +352,25 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     if (input.kind == InputKind::wheel) record = read_record_of(input, *archives[i], out);
     out.faults = std::move(record.faults);
     bool whole = options.hash && input.kind == InputKind::wheel;
-    auto digest_of = [&](const Member* member) {
-      return whole && !record.digests.empty()
-                 ? record.digests[static_cast<std::size_t>(member - input.members.data())]
-                 : std::string();
-    };
     std::map<std::string, std::string> untrusted = untrusted_members(input);
     std::vector<const Member*> libraries, device_files;
     DeviceDepth device = input.target ? options.device : DeviceDepth::nothing;
+    auto place_of = [&](const Member& member) {
+      return input.mount.empty() ? installed_path(member.name) : input.mount + "/" + member.name;
+    };
+    auto add_job = [&](const Member& member) -> Job& {
+      Job& job = jobs.emplace_back();
+      job.input = &input;
+      job.archive = archives[i].get();
+      job.member = &member;
+      job.device = device;
+      job.whole = whole;
+      if (whole && !record.digests.empty()) {
+        job.digest = record.digests[static_cast<std::size_t>(&member - input.members.data())];
+      }
+      if (archived) counters.total += member.size;
+      return job;
+    };
     for (const Member& member : input.members) {
       bool device_file = device != DeviceDepth::nothing && is_device_file(member.name);
       if (device_file && !untrusted.contains(member.name)) {
@@ -371,56 +382,35 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.files.resize(libraries.size());
     for (std::size_t k = 0; k < libraries.size(); ++k) {
       out.files[k].member = libraries[k]->name;
-      out.files[k].path = input.mount.empty() ? installed_path(libraries[k]->name)
-                                              : input.mount + "/" + libraries[k]->name;
+      out.files[k].path = place_of(*libraries[k]);
       if (auto rule = untrusted.find(libraries[k]->name); rule != untrusted.end()) {
         out.files[k].problem = Problem{input.label, libraries[k]->name, "data",
                                        libraries[k]->data_offset, "not read: see " + rule->second};
         continue;
       }
-      Job job{&input, archives[i].get(), libraries[k], &out.files[k]};
-      job.device = device;
-      job.whole = whole;
-      job.digest = digest_of(libraries[k]);
-      jobs.push_back(std::move(job));
-      if (archived) counters.total += libraries[k]->size;
+      add_job(*libraries[k]).file = &out.files[k];
     }
     out.device_files.resize(device_files.size());
     for (std::size_t k = 0; k < device_files.size(); ++k) {
-      const std::string& name = device_files[k]->name;
-      out.device_files[k].member = name;
-      out.device_files[k].path =
-          input.mount.empty() ? installed_path(name) : input.mount + "/" + name;
-      Job job{&input, archives[i].get(), device_files[k]};
-      job.device_file = &out.device_files[k];
-      job.device = device;
-      job.whole = whole;
-      job.digest = digest_of(device_files[k]);
-      jobs.push_back(std::move(job));
-      if (archived) counters.total += device_files[k]->size;
+      out.device_files[k].member = device_files[k]->name;
+      out.device_files[k].path = place_of(*device_files[k]);
+      add_job(*device_files[k]).device_file = &out.device_files[k];
     }
     std::vector<const Member*> programs;
     for (const Member& member : input.members) {
-      if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
       if (is_library_name(member.name) || untrusted.contains(member.name)) continue;
+      if (device != DeviceDepth::nothing && is_device_file(member.name)) continue;
       bool program = input.kind == InputKind::wheel && may_be_program(member.name);
       if (program) programs.push_back(&member);
-      if (program || !whole) continue;
-      Job job{&input, archives[i].get(), &member};
-      job.whole = true;
-      job.digest = digest_of(&member);
-      jobs.push_back(std::move(job));
-      counters.total += member.size;
+      if (!program && whole) add_job(member);
     }
     out.programs.resize(programs.size());
     for (std::size_t k = 0; k < programs.size(); ++k) {
       out.programs[k].member = programs[k]->name;
-      out.programs[k].path = installed_path(programs[k]->name);
-      Job job{&input, archives[i].get(), programs[k], &out.programs[k]};
-      job.whole = whole;
-      job.digest = digest_of(programs[k]);
-      jobs.push_back(std::move(job));
-      counters.total += programs[k]->size;
+      out.programs[k].path = place_of(*programs[k]);
+      Job& job = add_job(*programs[k]);
+      job.file = &out.programs[k];
+      job.device = DeviceDepth::nothing;
     }
   }
   unsigned threads =

@@ -1,299 +1,303 @@
 #include "facts/requirement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <charconv>
-#include <tuple>
+#include <array>
 
 #include "facts/metadata.h"
-#include "facts/python_version.h"
 #include "wheelvet/facts.h"
 
 namespace wheelvet {
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
+constexpr int deepest = 32;  // parentheses in a marker
+
+constexpr std::array<std::string_view, 12> variables = {
+    "python_version",      "python_full_version",    "os_name",
+    "sys_platform",        "platform_release",       "platform_system",
+    "platform_version",    "platform_machine",       "platform_python_implementation",
+    "implementation_name", "implementation_version", "extra"};
+
+// Names from before PEP 508 that are still read (packaging._parser).
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> old_variables = {
+    {{"os.name", "os_name"},
+     {"sys.platform", "sys_platform"},
+     {"platform.version", "platform_version"},
+     {"platform.machine", "platform_machine"},
+     {"platform.python_implementation", "platform_python_implementation"},
+     {"python_implementation", "platform_python_implementation"}}};
 
 bool name_character(char c) {
-  return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-         c == '.';
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+         c == '_' || c == '.';
 }
 
-// A number too large to hold counts as very large.
-long take_number(std::string_view& text) {
-  long value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return error == std::errc() ? value : 1L << 40;
-}
-
-// A version as PEP 440 orders it: a development release before its pre-releases, those before the
-// release, post-releases after it, local versions after the one without.
-struct Key {
-  long epoch = 0;
-  std::vector<long> release;
-  int stage = 3;  // 0 dev of the release itself, 1 pre-release, 3 the release
-  char letter = 0;
-  long pre = 0;
-  long post = -1;
-  long dev = 1L << 50;
-  std::string local;
+struct Fault {
+  const char* reason;
 };
 
-std::optional<Key> key_of(std::string_view version) {
-  std::optional<std::string> normal = normalised_version(version);
-  if (!normal) return std::nullopt;
-  std::string_view text = *normal;
-  Key key;
-  std::size_t plus = text.find('+');
-  if (plus != std::string_view::npos) {
-    key.local = text.substr(plus + 1);
-    text = text.substr(0, plus);
-  }
-  std::size_t bang = text.find('!');
-  if (bang != std::string_view::npos) {
-    key.epoch = take_number(text);
-    text.remove_prefix(1);
-  }
-  key.release.push_back(take_number(text));
-  while (text.size() > 1 && text[0] == '.' && digit(text[1])) {
-    text.remove_prefix(1);
-    key.release.push_back(take_number(text));
-  }
-  if (text.starts_with('a') || text.starts_with('b') || text.starts_with("rc")) {
-    key.stage = 1;
-    key.letter = text.front();
-    text.remove_prefix(text.starts_with("rc") ? 2 : 1);
-    key.pre = take_number(text);
-  }
-  if (text.starts_with(".post")) {
-    text.remove_prefix(5);
-    key.post = take_number(text);
-  }
-  if (text.starts_with(".dev")) {
-    text.remove_prefix(4);
-    key.dev = take_number(text);
-    if (key.stage == 3 && key.post < 0) key.stage = 0;
-  }
-  return key;
-}
+// Reads from the front of a text; blanks count for nothing.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : left_(text) {}
 
-int sign(long value) { return value < 0 ? -1 : value > 0 ? 1 : 0; }
-
-int compare_releases(std::vector<long> a, std::vector<long> b) {
-  std::size_t size = std::max(a.size(), b.size());
-  a.resize(size);
-  b.resize(size);
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-int compare_public(const Key& a, const Key& b) {
-  if (a.epoch != b.epoch) return sign(a.epoch - b.epoch);
-  if (int order = compare_releases(a.release, b.release)) return order;
-  auto rest = [](const Key& key) {
-    return std::make_tuple(key.stage, key.letter, key.pre, key.post, key.dev);
-  };
-  return rest(a) < rest(b) ? -1 : rest(b) < rest(a) ? 1 : 0;
-}
-
-bool begins_with(const std::vector<long>& whole, std::vector<long> part) {
-  std::vector<long> padded = whole;
-  if (padded.size() < part.size()) padded.resize(part.size());
-  return std::equal(part.begin(), part.end(), padded.begin());
-}
-
-// The release as it stands in a clause, zeros at its end kept: "1.0.*" is not "1.*".
-std::vector<long> written_release(std::string_view text) {
-  std::vector<long> out;
-  while (!text.empty() && digit(text[0])) {
-    out.push_back(take_number(text));
-    if (text.size() < 2 || text[0] != '.' || !digit(text[1])) break;
-    text.remove_prefix(1);
+  bool at_end() {
+    skip_blanks();
+    return left_.empty();
   }
-  return out;
-}
 
-// A clause without a local version is compared with the public version alone.
-std::optional<bool> fits(const VersionClause& clause, const Key& have, std::string_view version) {
-  if (clause.comparison == "===") return version == clause.version;
-  std::optional<Key> wanted = key_of(clause.version);
-  if (!wanted) return std::nullopt;
-  int order = compare_public(have, *wanted);
-  bool same_local = wanted->local.empty() || wanted->local == have.local;
-  bool same = clause.any_after ? have.epoch == wanted->epoch &&
-                                     begins_with(have.release, written_release(clause.version))
-                               : order == 0 && same_local;
-  if (clause.comparison == "==") return same;
-  if (clause.comparison == "!=") return !same;
-  if (clause.comparison == ">=") return order >= 0;
-  if (clause.comparison == "<=") return order <= 0;
-  bool same_release = compare_releases(have.release, wanted->release) == 0;
-  if (clause.comparison == ">") {
-    return order > 0 && !(same_release && have.post >= 0 && wanted->post < 0);
+  bool take(std::string_view token) {
+    skip_blanks();
+    if (!left_.starts_with(token)) return false;
+    left_.remove_prefix(token.size());
+    return true;
   }
-  if (clause.comparison == "<") {
-    return order < 0 && !(same_release && have.stage < 3 && wanted->stage == 3);
-  }
-  std::vector<long> series = written_release(clause.version);  // "~="
-  series.pop_back();
-  return order >= 0 && have.epoch == wanted->epoch && begins_with(have.release, series);
-}
 
-// One comparison of a marker: a variable, an operator and a quoted text.
-struct Term {
-  std::string variable, comparison, value;
-};
-
-std::optional<Term> read_term(std::string_view text) {
-  text = trimmed(text);
-  while (text.starts_with('(') && text.ends_with(')')) {
-    text = trimmed(text.substr(1, text.size() - 2));
+  // A word that is followed by no further letter.
+  bool take_word(std::string_view word) {
+    skip_blanks();
+    if (!left_.starts_with(word)) return false;
+    if (left_.size() > word.size() && name_character(left_[word.size()])) return false;
+    left_.remove_prefix(word.size());
+    return true;
   }
-  std::size_t end = text.find_first_of(" =!<>~");
-  std::size_t quote = text.find_first_of("'\"");
-  if (end == std::string_view::npos || quote == std::string_view::npos || quote < end) {
-    return std::nullopt;
-  }
-  std::size_t close = text.find(text[quote], quote + 1);
-  if (close == std::string_view::npos || close + 1 != text.size()) return std::nullopt;
-  return Term{std::string(text.substr(0, end)), std::string(trimmed(text.substr(end, quote - end))),
-              std::string(text.substr(quote + 1, close - quote - 1))};
-}
 
-std::optional<bool> term_holds(const Term& term, std::string_view machine, std::string_view python,
-                               std::string_view extra) {
-  if (term.variable == "python_version" || term.variable == "python_full_version") {
-    return admits_python(term.comparison + term.value, python);
+  std::string_view take_name() {
+    skip_blanks();
+    std::size_t end = 0;
+    while (end < left_.size() && name_character(left_[end])) ++end;
+    return take_front(end);
   }
-  std::string_view have;
-  if (term.variable == "platform_system") have = "Linux";
-  if (term.variable == "sys_platform") have = "linux";
-  if (term.variable == "os_name") have = "posix";
-  if (term.variable == "platform_machine") have = machine;
-  if (term.variable == "implementation_name") have = "cpython";
-  if (term.variable == "platform_python_implementation") have = "CPython";
-  if (term.variable == "extra") have = extra;
-  bool known = !have.empty() || term.variable == "extra";
-  if (!known || (term.comparison != "==" && term.comparison != "!=")) return std::nullopt;
-  bool equal = have == term.value;
-  return equal == (term.comparison == "==");
-}
 
-// Splits at a word that stands outside of quotes and parentheses.
-std::vector<std::string_view> split_at(std::string_view text, std::string_view word) {
-  std::vector<std::string_view> out;
-  int depth = 0;
-  char quote = 0;
-  std::size_t start = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    char c = text[at];
-    if (quote) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '(') {
-      ++depth;
-    } else if (c == ')') {
-      --depth;
-    } else if (depth == 0 && text.substr(at).starts_with(word)) {
-      out.push_back(text.substr(start, at - start));
-      at += word.size() - 1;
-      start = at + 1;
+  std::string_view take_until(std::string_view marks) {
+    return take_front(std::min(left_.find_first_of(marks), left_.size()));
+  }
+
+  std::string_view rest() const { return left_; }
+
+ private:
+  void skip_blanks() {
+    while (!left_.empty() && (left_[0] == ' ' || left_[0] == '\t' || left_[0] == '\n')) {
+      left_.remove_prefix(1);
     }
   }
-  out.push_back(text.substr(start));
+  std::string_view take_front(std::size_t size) {
+    std::string_view out = left_.substr(0, size);
+    left_.remove_prefix(size);
+    return out;
+  }
+
+  std::string_view left_;
+};
+
+MarkerValue read_value(Reader& in) {
+  for (std::string_view quote : {"'", "\""}) {
+    if (!in.take(quote)) continue;
+    std::string text(in.take_until(quote));
+    if (!in.take(quote)) throw Fault{"a quote of its marker is not closed"};
+    return {std::move(text), false};
+  }
+  std::string_view name = in.take_name();
+  for (const auto& [old, known] : old_variables) {
+    if (name == old) name = known;
+  }
+  if (std::find(variables.begin(), variables.end(), name) == variables.end()) {
+    throw Fault{"its marker uses a variable that does not exist"};
+  }
+  return {std::string(name), true};
+}
+
+std::string read_comparison(Reader& in) {
+  for (const char* sign : {"===", "==", "~=", "!=", "<=", ">=", "<", ">"}) {
+    if (in.take(sign)) return sign;
+  }
+  if (in.take_word("in")) return "in";
+  if (in.take_word("not") && in.take_word("in")) return "not in";
+  throw Fault{"its marker compares by no known operator"};
+}
+
+Marker read_any(Reader& in, int depth);
+
+Marker read_atom(Reader& in, int depth) {
+  if (in.take("(")) {
+    if (depth == deepest) throw Fault{"its marker is nested too deeply"};
+    Marker inside = read_any(in, depth + 1);
+    if (!in.take(")")) throw Fault{"a parenthesis of its marker is not closed"};
+    return inside;
+  }
+  Marker out;
+  out.left = read_value(in);
+  out.comparison = read_comparison(in);
+  out.right = read_value(in);
+  if (out.left.variable == out.right.variable) {
+    throw Fault{"its marker compares no variable with a text"};
+  }
   return out;
 }
 
-// The parenthesis that opens a text closes at its end.
-bool in_one_parenthesis(std::string_view text) {
-  if (!text.starts_with('(') || !text.ends_with(')')) return false;
-  int depth = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '(') ++depth;
-    if (text[at] == ')' && --depth == 0) return at + 1 == text.size();
-  }
-  return false;
+Marker joined(std::vector<Marker> parts, Marker::Kind kind) {
+  if (parts.size() == 1) return std::move(parts.front());
+  Marker out;
+  out.kind = kind;
+  out.parts = std::move(parts);
+  return out;
 }
 
-constexpr int deepest = 8;
+Marker read_all(Reader& in, int depth) {
+  std::vector<Marker> parts = {read_atom(in, depth)};
+  while (in.take_word("and")) parts.push_back(read_atom(in, depth));
+  return joined(std::move(parts), Marker::Kind::all);
+}
 
-std::optional<bool> holds(std::string_view text, std::string_view machine, std::string_view python,
-                          std::string_view extra, int depth) {
-  text = trimmed(text);
-  while (in_one_parenthesis(text)) text = trimmed(text.substr(1, text.size() - 2));
-  if (depth > deepest) return std::nullopt;
-  std::vector<std::string_view> any = split_at(text, " or ");
-  std::vector<std::string_view> parts = any.size() > 1 ? any : split_at(text, " and ");
-  if (parts.size() == 1) {
-    std::optional<Term> term = read_term(text);
-    return term ? term_holds(*term, machine, python, extra) : std::nullopt;
+Marker read_any(Reader& in, int depth) {
+  std::vector<Marker> parts = {read_all(in, depth)};
+  while (in.take_word("or")) parts.push_back(read_all(in, depth));
+  return joined(std::move(parts), Marker::Kind::any);
+}
+
+void read_extras(Reader& in, Requirement& out) {
+  if (!in.take("[")) return;
+  if (in.take("]")) return;
+  do {
+    std::string_view extra = in.take_name();
+    if (extra.empty()) throw Fault{"one of its extras has no name"};
+    out.extras.push_back(normalised_name(extra));
+  } while (in.take(","));
+  if (!in.take("]")) throw Fault{"its extras are not closed"};
+}
+
+void read_versions(Reader& in, Requirement& out) {
+  bool enclosed = in.take("(");
+  std::string_view text = trimmed(in.take_until(enclosed ? ")" : ";"));
+  if (enclosed && !in.take(")")) throw Fault{"its parenthesis is not closed"};
+  std::optional<std::vector<VersionClause>> clauses = read_specifier(text);
+  if (!clauses) throw Fault{"its version clause is none"};
+  out.versions = text;
+  out.clauses = std::move(*clauses);
+}
+
+Requirement read_all_of(std::string_view text) {
+  Reader in(text);
+  Requirement out;
+  std::string_view name = in.take_name();
+  if (name.empty()) throw Fault{"it begins with no name"};
+  out.name = normalised_name(name);
+  read_extras(in, out);
+  if (in.take("@")) {
+    in.at_end();  // blanks before the address
+    out.url = in.take_until(" \t\n");
+    if (out.url.empty()) throw Fault{"no address follows its @"};
+  } else {
+    read_versions(in, out);
   }
-  bool all = any.size() == 1, unknown = false;
-  for (std::string_view part : parts) {
-    std::optional<bool> one = holds(part, machine, python, extra, depth + 1);
-    if (one && *one != all) return *one;  // a false among "and", a true among "or"
-    unknown = unknown || !one;
+  if (in.take(";")) {
+    out.marker = read_any(in, 0);
   }
-  return unknown ? std::nullopt : std::optional<bool>(all);
+  if (!in.at_end()) throw Fault{"something stands behind it"};
+  return out;
+}
+
+std::optional<bool> compare_texts(std::string_view left, std::string_view comparison,
+                                  std::string_view right) {
+  if (comparison == "in") return right.find(left) != std::string_view::npos;
+  if (comparison == "not in") return right.find(left) == std::string_view::npos;
+  if (comparison == "==") return left == right;
+  if (comparison == "!=") return left != right;
+  if (comparison == "<") return left < right;
+  if (comparison == "<=") return left <= right;
+  if (comparison == ">") return left > right;
+  if (comparison == ">=") return left >= right;
+  return std::nullopt;  // ~= and === of what is no version
+}
+
+// As a version specifier where the right side is one, else as texts (packaging.markers._eval_op).
+std::optional<bool> compare(std::string_view left, std::string_view comparison,
+                            std::string_view right) {
+  bool word = comparison == "in" || comparison == "not in";
+  std::optional<std::vector<VersionClause>> clause;
+  if (!word && right.find(',') == std::string_view::npos) {
+    clause = read_specifier(fmt::format("{}{}", comparison, right));
+  }
+  if (clause && clause->size() == 1) {
+    std::optional<bool> fits = admits_version(*clause, left);
+    if (fits) return fits;
+  }
+  return compare_texts(left, comparison, right);
+}
+
+std::optional<bool> compare(const Marker& marker, const MarkerValues& values,
+                            std::string_view extra) {
+  const std::string& variable = marker.left.variable ? marker.left.text : marker.right.text;
+  const std::string& text = marker.left.variable ? marker.right.text : marker.left.text;
+  if (variable == "extra") {
+    std::string have = normalised_name(extra), wanted = normalised_name(text);
+    return marker.left.variable ? compare(have, marker.comparison, wanted)
+                                : compare(wanted, marker.comparison, have);
+  }
+  auto known = values.find(variable);
+  if (known == values.end()) return std::nullopt;
+  return marker.left.variable ? compare(known->second, marker.comparison, text)
+                              : compare(text, marker.comparison, known->second);
 }
 
 }  // namespace
 
-std::optional<Requirement> split_requirement(std::string_view text) {
-  Requirement out;
-  std::size_t semicolon = text.find(';');
-  if (semicolon != std::string_view::npos) out.marker = trimmed(text.substr(semicolon + 1));
-  text = trimmed(text.substr(0, semicolon));
-  std::size_t end = 0;
-  while (end < text.size() && name_character(text[end])) ++end;
-  if (end == 0) return std::nullopt;
-  out.name = normalised_name(text.substr(0, end));
-  text = trimmed(text.substr(end));
-  if (text.starts_with('[')) {
-    std::size_t close = text.find(']');
-    if (close == std::string_view::npos) return std::nullopt;
-    std::string_view list = text.substr(1, close - 1);
-    while (!list.empty()) {
-      std::size_t comma = list.find(',');
-      out.extras.emplace_back(trimmed(list.substr(0, comma)));
-      list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-    }
-    text = trimmed(text.substr(close + 1));
+ReadRequirement read_pep508(std::string_view text) {
+  try {
+    return {read_all_of(text), nullptr};
+  } catch (const Fault& fault) {
+    return {std::nullopt, fault.reason};
   }
-  if (text.starts_with('@')) return std::nullopt;
-  if (text.starts_with('(') && text.ends_with(')')) text = trimmed(text.substr(1, text.size() - 2));
-  out.specifier = text;
-  return out;
 }
 
-std::optional<bool> marker_holds(std::string_view marker, std::string_view machine,
-                                 std::string_view python, std::string_view extra) {
-  if (trimmed(marker).empty()) return true;
-  return holds(marker, machine, python, extra, 0);
+MarkerValues marker_values(std::string_view python, std::string_view machine) {
+  if (python.ends_with('t')) python.remove_suffix(1);
+  std::string newest = std::string(python) + ".99";
+  return {{"python_version", std::string(python)},
+          {"python_full_version", newest},
+          {"implementation_version", newest},
+          {"implementation_name", "cpython"},
+          {"platform_python_implementation", "CPython"},
+          {"os_name", "posix"},
+          {"sys_platform", "linux"},
+          {"platform_system", "Linux"},
+          {"platform_machine", std::string(machine)}};
 }
 
-std::optional<int> order_versions(std::string_view a, std::string_view b) {
-  std::optional<Key> left = key_of(a), right = key_of(b);
-  if (!left || !right) return std::nullopt;
-  int order = compare_public(*left, *right);
-  if (order != 0) return order;
-  return left->local < right->local ? -1 : left->local > right->local ? 1 : 0;
-}
-
-std::optional<bool> admits_version(std::string_view specifier, std::string_view version) {
-  std::optional<std::vector<VersionClause>> clauses = read_specifier(specifier);
-  std::optional<Key> have = key_of(version);
-  if (!clauses || !have) return std::nullopt;
-  for (const VersionClause& clause : *clauses) {
-    std::optional<bool> one = fits(clause, *have, version);
-    if (!one) return std::nullopt;
-    if (!*one) return false;
+std::optional<bool> holds(const Marker& marker, const MarkerValues& values,
+                          std::string_view extra) {
+  if (marker.kind == Marker::Kind::comparison) return compare(marker, values, extra);
+  bool all = marker.kind == Marker::Kind::all;
+  bool open = false;
+  for (const Marker& part : marker.parts) {
+    std::optional<bool> one = holds(part, values, extra);
+    if (one && *one != all) return one;
+    open = open || !one;
   }
-  return true;
+  if (open) return std::nullopt;
+  return all;
 }
 
-std::string public_version(std::string_view version) {
-  return std::string(version.substr(0, version.find('+')));
+bool is_wanted(const Requirement& requirement, const MarkerValues& values,
+               const std::vector<std::string>& extras) {
+  if (!requirement.marker) return true;
+  if (holds(*requirement.marker, values, "").value_or(false)) return true;
+  return std::any_of(extras.begin(), extras.end(), [&](const std::string& extra) {
+    return holds(*requirement.marker, values, extra).value_or(false);
+  });
+}
+
+std::string extra_in(const Marker& marker) {
+  if (marker.kind == Marker::Kind::comparison) {
+    const MarkerValue& variable = marker.left.variable ? marker.left : marker.right;
+    const MarkerValue& text = marker.left.variable ? marker.right : marker.left;
+    return variable.text == "extra" && marker.comparison == "==" ? text.text : std::string();
+  }
+  for (const Marker& part : marker.parts) {
+    if (std::string extra = extra_in(part); !extra.empty()) return extra;
+  }
+  return {};
 }
 
 }  // namespace wheelvet

@@ -1,36 +1,63 @@
-// What one package requires of another (PEP 508), and whether a release of it fits (PEP 440).
+// Requirements of Python packages (PEP 508): name, extras, versions, and for whom they hold.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "facts/python_version.h"
+
 namespace wheelvet {
+
+/// One side of a comparison in a marker.
+struct MarkerValue {
+  std::string text;
+  bool variable = false;  ///< a name such as python_version, else a quoted text
+};
+
+/// An environment marker: a comparison, or several markers joined.
+struct Marker {
+  enum class Kind { comparison, all, any };
+  Kind kind = Kind::comparison;
+  std::vector<Marker> parts;  ///< of `all` and `any`
+  MarkerValue left, right;
+  std::string comparison;  ///< "<=", "==", "in", "not in", ...
+};
 
 struct Requirement {
   std::string name;                 ///< normalised
-  std::vector<std::string> extras;  ///< as written
-  std::string specifier;            ///< ">=2.0,<3", empty for any release
-  std::string marker;               ///< as written, empty for none
+  std::vector<std::string> extras;  ///< normalised
+  std::vector<VersionClause> clauses;
+  std::string versions;  ///< the clauses as written
+  std::string url;       ///< "name @ url", else empty
+  std::optional<Marker> marker;
 };
 
-/// Nothing for a text that begins with no name, and for a requirement by URL.
-std::optional<Requirement> split_requirement(std::string_view text);
+/// The requirement, or why it is none (`fault` is then set).
+struct ReadRequirement {
+  std::optional<Requirement> requirement;
+  const char* fault = nullptr;
+};
+ReadRequirement read_pep508(std::string_view text);
 
-/// Whether a marker holds on Linux for a machine ("x86_64") and a Python ("3.12") with one extra
-/// asked for (or none). Nothing where that hangs on a variable other than those of the platform,
-/// Python's release and the extra.
-std::optional<bool> marker_holds(std::string_view marker, std::string_view machine,
-                                 std::string_view python, std::string_view extra = {});
+/// The values of marker variables, but for `extra`.
+using MarkerValues = std::map<std::string, std::string, std::less<>>;
 
-/// Negative, zero, positive, as versions order by PEP 440; nothing when one of them is no version.
-std::optional<int> order_versions(std::string_view a, std::string_view b);
+/// Those of an interpreter ("3.12", "3.13t") on Linux. The patch release is not known: markers of
+/// python_full_version hold as for the newest one.
+MarkerValues marker_values(std::string_view python, std::string_view machine);
 
-/// Whether a release fits a specifier; nothing when one of them cannot be read.
-std::optional<bool> admits_version(std::string_view specifier, std::string_view version);
+/// Whether a marker holds when `extra` is asked for (empty: none). Nothing when it compares what
+/// cannot be compared, or uses a variable whose value is not known.
+std::optional<bool> holds(const Marker& marker, const MarkerValues& values, std::string_view extra);
 
-/// A version without what stands behind the '+'.
-std::string public_version(std::string_view version);
+/// True when the requirement is one of those that come with `extras`, or without any.
+bool is_wanted(const Requirement& requirement, const MarkerValues& values,
+               const std::vector<std::string>& extras);
+
+/// The extra that a marker asks for, else empty.
+std::string extra_in(const Marker& marker);
 
 }  // namespace wheelvet

@@ -90,11 +90,10 @@ std::map<std::uint32_t, KnownExports> exports_by_library(const History& history,
     // what none is known to have had.
     bool elsewhere = !which.unread.empty() && exports.empty();
     for (const Export& each : exports) {
-      bool cuda = depends_on_cuda(history.libraries[each.library]);
-      elsewhere = elsewhere || (!which.unread.empty() && cuda);
-      if (each.build == which.build && (which.unread.empty() || !cuda)) {
-        out[each.library].exported.insert(name);
-      }
+      // Asked for thousands of names times releases: only where the answer matters.
+      bool cuda = !which.unread.empty() && depends_on_cuda(history.libraries[each.library]);
+      elsewhere = elsewhere || cuda;
+      if (each.build == which.build && !cuda) out[each.library].exported.insert(name);
     }
     if (!elsewhere) continue;
     for (std::uint32_t library = 0; library < history.libraries.size(); ++library) {
@@ -161,11 +160,12 @@ std::string machine_of_inputs(const std::vector<Input>& inputs, const Facts& fac
 }
 
 // What the objects import, of the names that the history would know.
-std::shared_ptr<std::unordered_set<std::string_view>> names_asked(const History& history,
-                                                                  const Facts& facts) {
+std::shared_ptr<std::unordered_set<std::string_view>> names_asked(
+    const History& history, const Facts& facts, const std::set<const FileFacts*>& only) {
   auto out = std::make_shared<std::unordered_set<std::string_view>>();
   for (const InputFacts& input : facts.inputs) {
     for (const FileFacts& file : input.files) {
+      if (!only.empty() && !only.contains(&file)) continue;
       const SymbolTable& table = file.elf.symbols;
       for (std::size_t i = 1; i < table.count; ++i) {
         bool imported = table.undefined(i) && table.relocations[i] != used_by_none;
@@ -220,12 +220,13 @@ std::vector<ReleaseBuild> releases_of(const History& history, std::string_view m
   return out;
 }
 
-AskedHistory ask_history(const std::vector<Input>& inputs, const Facts& facts) {
+AskedHistory ask_history(const std::vector<Input>& inputs, const Facts& facts,
+                         const std::set<const FileFacts*>& only) {
   AskedHistory out;
   out.history = load_history();
   out.builds = read_build_facts(out.history);
   out.machine = machine_of_inputs(inputs, facts);
-  out.asked.names = names_asked(out.history, facts);
+  out.asked.names = names_asked(out.history, facts, only);
   // In their order, so that each block of the table is unpacked when it is come to.
   std::vector<std::string_view> ordered(out.asked.names->begin(), out.asked.names->end());
   std::sort(ordered.begin(), ordered.end());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,10 @@ struct AskedHistory {
   std::string machine;  ///< of the run's objects: "x86_64"
 };
 
-/// Loads the table and asks it for what the objects among `facts` import.
-AskedHistory ask_history(const std::vector<Input>& inputs, const Facts& facts);
+/// Loads the table and asks it for what the objects among `facts` import; `only`: for what these
+/// import, where not empty.
+AskedHistory ask_history(const std::vector<Input>& inputs, const Facts& facts,
+                         const std::set<const FileFacts*>& only = {});
 
 /// "torch==2.10.0", not opened yet: what it holds depends on the machine of the other inputs.
 Input name_release(const ReleaseName& name, bool target);

@@ -1,13 +1,12 @@
 #include "link/near_miss.h"
 
 #include <elf.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_map>
 
 #include "facts/elf_facts.h"
 #include "link/demangle.h"
+#include "link/name_difference.h"
 
 namespace wheelvet {
 namespace {
@@ -25,38 +24,7 @@ struct Candidate {
   int distance = 0;  // parameters that differ, for ranking
 };
 
-int parameter_distance(const CxxName& a, const CxxName& b) {
-  std::size_t common = std::min(a.parameters.size(), b.parameters.size());
-  std::size_t longest = std::max(a.parameters.size(), b.parameters.size());
-  auto differing = static_cast<int>(longest - common);
-  for (std::size_t i = 0; i < common; ++i) differing += a.parameters[i] != b.parameters[i];
-  return differing + (a.qualifiers != b.qualifiers);
-}
-
-std::string difference(const CxxName& wanted, const CxxName& exported) {
-  std::vector<std::string> parts;
-  std::size_t common = std::min(wanted.parameters.size(), exported.parameters.size());
-  for (std::size_t i = 0; i < common; ++i) {
-    if (wanted.parameters[i] == exported.parameters[i]) continue;
-    parts.push_back(fmt::format("argument {}: {} wanted, {} exported", i + 1, wanted.parameters[i],
-                                exported.parameters[i]));
-  }
-  for (std::size_t i = common; i < exported.parameters.size(); ++i) {
-    parts.push_back(
-        fmt::format("argument {}: none wanted, {} exported", i + 1, exported.parameters[i]));
-  }
-  for (std::size_t i = common; i < wanted.parameters.size(); ++i) {
-    parts.push_back(
-        fmt::format("argument {}: {} wanted, none exported", i + 1, wanted.parameters[i]));
-  }
-  if (wanted.qualifiers != exported.qualifiers) {
-    auto shown = [](const std::string& text) { return text.empty() ? " none" : text; };
-    parts.push_back(fmt::format("qualifiers:{} wanted,{} exported", shown(wanted.qualifiers),
-                                shown(exported.qualifiers)));
-  }
-  if (parts.empty()) return "the same in source; the mangled names differ";
-  return fmt::format("{}", fmt::join(parts, "; "));
-}
+constexpr SideWords sides = {"wanted", "exported"};
 
 class Finder {
  public:
@@ -153,15 +121,11 @@ class Finder {
     if (!target.name) return;
     std::optional<CxxName> other = read_cxx_name(name);
     if (!other) return;
-    bool same_scope = without_string_abi(other->scoped) == without_string_abi(target.name->scoped);
-    if (!same_scope || other->function != target.name->function) return;
-    candidate.resemblance.string_abi =
-        without_string_abi(other->text) == without_string_abi(target.name->text);
+    if (!same_qualified_name(*target.name, *other)) return;
+    candidate.resemblance.string_abi = differ_in_string_abi(*target.name, *other);
     candidate.distance = parameter_distance(*target.name, *other);
     near.readable = other->text;
-    near.difference = candidate.resemblance.string_abi
-                          ? "the other spelling of std::string (C++11 ABI)"
-                          : difference(*target.name, *other);
+    near.difference = name_difference(*target.name, *other, sides);
     found_[t].push_back(std::move(candidate));
   }
 
@@ -181,7 +145,7 @@ std::map<std::string, std::vector<Resemblance>> find_resemblances(
 std::string parameter_difference(std::string_view wanted, std::string_view exported) {
   std::optional<CxxName> a = read_cxx_name(wanted), b = read_cxx_name(exported);
   if (!a || !b || a->scoped != b->scoped) return {};
-  return difference(*a, *b);
+  return name_difference(*a, *b, sides);
 }
 
 }  // namespace wheelvet

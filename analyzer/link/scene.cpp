@@ -6,6 +6,8 @@
 #include <set>
 
 #include "facts/metadata.h"
+#include "facts/requirement.h"
+#include "facts/wheel_tag.h"
 #include "link/lookup.h"
 #include "link/search_path.h"
 #include "wheelvet/problem.h"
@@ -30,11 +32,6 @@ bool of_release(const LibraryRule& rule, std::string_view release) {
   return major.empty() || std::any_of(rule.pip.begin(), rule.pip.end(), [&](const auto& package) {
            return package != toolkit && cuda_major(package) == major;
          });
-}
-
-bool name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
 }
 
 void add_requirements(Scene& scene, const PackageFacts& package, bool settled) {
@@ -192,18 +189,6 @@ void add_assumed_paths(Scene& scene) {
   }
 }
 
-// "cp312" of a tag, as "3.12"; free-threaded builds have a 't' in the ABI tag.
-std::string python_of_tag(std::string_view tag) {
-  if (!tag.starts_with("cp3")) return {};
-  std::size_t dash = tag.find('-');
-  std::string_view python = tag.substr(2, dash - 2);
-  std::string_view rest = dash == std::string_view::npos ? "" : tag.substr(dash + 1);
-  std::string_view abi = rest.substr(0, rest.find('-'));
-  std::string version = fmt::format("3.{}", python.substr(1));
-  if (abi == "abi3") return {};
-  return abi.ends_with('t') ? version + "t" : version;
-}
-
 // "cpython-312-x86_64-linux-gnu" in a file name, as "3.12".
 std::string python_of_suffix(std::string_view path) {
   std::size_t at = path.find(".cpython-3");
@@ -211,13 +196,6 @@ std::string python_of_suffix(std::string_view path) {
   std::string_view rest = path.substr(at + 10);
   std::string_view minor = rest.substr(0, rest.find_first_of("-."));
   return fmt::format("3.{}", minor);
-}
-
-// "3.12" or "3.13t".
-bool is_python_release(std::string_view text) {
-  if (text.ends_with('t')) text.remove_suffix(1);
-  return text.starts_with("3.") && text.size() > 2 && text.size() < 6 &&
-         text.substr(2).find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 void choose_python(Scene& scene, const std::string& wanted) {
@@ -264,41 +242,18 @@ void choose_python(Scene& scene, const std::string& wanted) {
 }  // namespace
 
 std::pair<std::string, std::string> read_requirement(std::string_view text) {
-  std::size_t semicolon = text.find(';');
-  std::string_view marker = semicolon == std::string_view::npos ? "" : text.substr(semicolon + 1);
-  if (marker.find("extra ==") != std::string_view::npos ||
-      marker.find("extra==") != std::string_view::npos) {
-    return {};
+  std::optional<Requirement> read = read_pep508(text).requirement;
+  if (!read || (read->marker && !extra_in(*read->marker).empty())) return {};
+  for (const VersionClause& clause : read->clauses) {
+    bool pins = clause.comparison == "==" || clause.comparison == "===";
+    if (pins) return {read->name, clause.version};
   }
-  text = text.substr(0, semicolon);
-  std::size_t end = 0;
-  while (end < text.size() && name_character(text[end])) ++end;
-  std::string name = normalised_name(text.substr(0, end));
-  std::size_t equal = text.find("==");
-  std::string pinned;
-  if (equal != std::string_view::npos) {
-    std::string_view rest = text.substr(equal + 2);
-    std::size_t first = rest.find_first_not_of("= ");
-    if (first != std::string_view::npos) {
-      rest.remove_prefix(first);
-      pinned = rest.substr(0, rest.find_first_of(" ,)"));
-    }
-  }
-  return {name, pinned};
+  return {read->name, {}};
 }
 
 std::string extra_of(std::string_view requirement) {
-  std::size_t semicolon = requirement.find(';');
-  if (semicolon == std::string_view::npos) return {};
-  std::string_view marker = requirement.substr(semicolon + 1);
-  for (std::size_t at = 0; (at = marker.find("extra", at)) != std::string_view::npos; ++at) {
-    std::string_view rest = marker.substr(at + 5);
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    if (!rest.starts_with("==")) continue;
-    rest.remove_prefix(std::min(rest.find_first_not_of("= '\""), rest.size()));
-    return std::string(rest.substr(0, rest.find_first_of("'\" )")));
-  }
-  return {};
+  std::optional<Requirement> read = read_pep508(requirement).requirement;
+  return read && read->marker ? extra_in(*read->marker) : std::string();
 }
 
 const Declared* who_declares(const std::map<std::string, Declared>& list, const LibraryRule& rule) {

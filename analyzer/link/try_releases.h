@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "history/release.h"
@@ -48,7 +49,12 @@ struct ReleaseTrial {
   std::set<std::string> loads, undecided;  ///< installed paths
 };
 
-/// Loads the roots of `staging.options` with every release for the machine, oldest first.
-std::vector<ReleaseTrial> try_releases(Staging& staging, const AskedHistory& asked);
+/// Names of torch's that each root was found to miss; no list for a root whose imports are open.
+using MissedNames = std::vector<std::vector<std::string_view>>;
+
+/// Loads the roots of `staging.options` with every release for the machine, oldest first. A release
+/// that lacks one of the missed names of every root is not played: they all fail with it.
+std::vector<ReleaseTrial> try_releases(Staging& staging, const AskedHistory& asked,
+                                       const MissedNames& missed);
 
 }  // namespace wheelvet

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "config/glob.h"
+#include "config/scenario_words.h"
 #include "config/suppression.h"
 #include "facts/metadata.h"
 #include "report/finding_rows.h"
@@ -20,44 +21,22 @@ namespace fs = std::filesystem;
 // More than this is a pattern gone wrong: one workflow run does not judge so many.
 constexpr std::size_t most_cells = 100000;
 
-bool is_pattern(const std::string& text) { return text.find_first_of("*?") != std::string::npos; }
-
-// A part of a path with a star may match several names; the others are taken as they stand.
-std::vector<std::string> expand(const fs::path& path) {
-  std::vector<fs::path> found = {path.is_absolute() ? fs::path("/") : fs::path()};
-  for (const fs::path& part : path.relative_path()) {
-    std::vector<fs::path> next;
-    for (const fs::path& folder : found) {
-      if (!is_pattern(part.string())) {
-        next.push_back(folder / part);
-        continue;
-      }
-      std::error_code error;
-      for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; at != end;
-           at.increment(error)) {
-        std::string name = at->path().filename().string();
-        if (name[0] != '.' && matches_glob(part.string(), name)) next.push_back(folder / name);
-      }
-    }
-    found = std::move(next);
-  }
-  std::vector<std::string> out;
-  for (const fs::path& each : found) {
-    if (fs::exists(each)) out.push_back(each.lexically_normal().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 // "torch==2.10.0" is a release and no path.
 bool is_requirement(const std::string& text) { return text.find("==") != std::string::npos; }
 
+// A folder of wheels stands for its wheels, as on the command line.
 std::vector<std::string> inputs_of(const TomlTable& in, const fs::path& folder,
                                    const std::string& written, unsigned line) {
   if (is_requirement(written)) return {written};
-  std::vector<std::string> found = expand(folder / written);
-  if (found.empty()) complain(in.file, line, fmt::format("{} matches no file", written));
-  return found;
+  std::vector<std::string> out;
+  for (const std::string& found : files_matching((folder / written).string())) {
+    std::vector<std::string> wheels;
+    if (fs::is_directory(found)) wheels = files_matching(found + "/*.whl");
+    if (wheels.empty()) wheels.push_back(found);
+    out.insert(out.end(), wheels.begin(), wheels.end());
+  }
+  if (out.empty()) complain(in.file, line, fmt::format("{} matches no file", written));
+  return out;
 }
 
 unsigned line_of(const TomlTable& in, std::string_view key) {
@@ -80,13 +59,24 @@ std::string label_of(const std::string& path) {
   return is_requirement(path) ? path : std::string(base_name(path));
 }
 
+std::string read_environment(const TomlTable& in, const fs::path& folder) {
+  std::string written = toml_text(in, "env");
+  if (written.empty()) return {};
+  fs::path path = (folder / written).lexically_normal();
+  if (!fs::is_directory(path)) {
+    complain(in.file, line_of(in, "env"), fmt::format("env: no folder {}", written));
+  }
+  return path.string();
+}
+
 void read_columns(const TomlTable& top, const fs::path& folder, MatrixPlan& plan) {
   for (std::string& path : read_inputs_of(top, "providers", folder)) {
-    plan.columns.push_back({label_of(path), {path}});
+    plan.columns.push_back({label_of(path), {path}, ""});
   }
   for (const TomlTable& table : toml_tables(top, "provider")) {
-    only_keys(table, {"name", "with"});
-    MatrixColumn column{toml_text(table, "name"), read_inputs_of(table, "with", folder)};
+    only_keys(table, {"name", "with", "env"});
+    MatrixColumn column{toml_text(table, "name"), read_inputs_of(table, "with", folder),
+                        read_environment(table, folder)};
     if (column.name.empty() && column.providers.size() == 1) {
       column.name = label_of(column.providers.front());
     }
@@ -96,7 +86,7 @@ void read_columns(const TomlTable& top, const fs::path& folder, MatrixPlan& plan
     }
     plan.columns.push_back(std::move(column));
   }
-  if (plan.columns.empty()) plan.columns.push_back({"alone", {}});
+  if (plan.columns.empty()) plan.columns.push_back({"alone", {}, ""});
 }
 
 void read_scenarios(const TomlTable& top, MatrixPlan& plan) {
@@ -104,6 +94,8 @@ void read_scenarios(const TomlTable& top, MatrixPlan& plan) {
     only_keys(table, {"name", "python", "import", "gpu"});
     MatrixScenario scenario{toml_text(table, "name"), toml_text(table, "python"),
                             toml_texts(table, "import"), toml_texts(table, "gpu")};
+    require_python(scenario.python, table.file, line_of(table, "python"));
+    require_gpus(scenario.gpus, table.file, line_of(table, "gpu"));
     if (scenario.name.empty()) scenario.name = scenario.python;
     if (scenario.name.empty() && scenario.gpus.size() == 1) scenario.name = scenario.gpus.front();
     if (scenario.name.empty()) {

@@ -14,6 +14,7 @@ namespace wheelvet {
 struct MatrixColumn {
   std::string name;
   std::vector<std::string> providers;  ///< empty: the target alone
+  std::string environment;             ///< prefix that the target is laid over; empty: none
 };
 
 struct MatrixScenario {

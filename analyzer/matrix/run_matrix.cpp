@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "history/release.h"
+#include "machine/find_machine.h"
 #include "matrix/result_cache.h"
+#include "named_input.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -14,33 +17,53 @@ namespace {
 // All inputs of the cells to be judged, each once; a cell borrows its own.
 struct Pool {
   Reading reading;
-  std::map<std::string, std::size_t> places;  // name -> index
+  std::map<std::string, std::vector<std::size_t>> places;  // of an environment several
+  std::map<std::string, Machine> machines;                 // of each environment
 
-  void open(const std::string& name) {
-    bool fresh = places.try_emplace(name, reading.inputs.size()).second;
-    if (fresh) reading.inputs.push_back(open_named(name, false));
+  void open(const std::vector<std::string>& names, const Request& request) {
+    for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = {i};
+    NamedFor wanted{request.python, request.platform, "", request.progress != nullptr};
+    reading.inputs = open_named(names, {}, wanted);
+  }
+
+  void open_folders_of(const Request& request) {
+    if (request.environment.empty() || machines.contains(request.environment)) return;
+    Machine& machine = machines[request.environment] = find_machine("");
+    for (Input& input : open_environment(request, machine)) {
+      places[request.environment].push_back(reading.inputs.size());
+      reading.inputs.push_back(std::move(input));
+    }
   }
 
   // Out of a pool that is needed no more. Python source is read of targets.
   void take(const std::string& name, bool target, Pool& other) {
-    auto [place, fresh] = places.try_emplace(name, reading.inputs.size());
-    if (fresh) reading.inputs.push_back(std::move(other.reading.inputs[other.places.at(name)]));
-    if (target) reading.inputs[place->second].target = true;
+    auto [place, fresh] = places.try_emplace(name);
+    if (fresh) {
+      for (std::size_t from : other.places.at(name)) {
+        place->second.push_back(reading.inputs.size());
+        reading.inputs.push_back(std::move(other.reading.inputs[from]));
+      }
+    }
+    if (target) reading.inputs[place->second.front()].target = true;
   }
 };
 
+// The target goes first.
 std::vector<std::string> names_of(const MatrixPlan& plan, const PlannedCell& cell) {
   std::vector<std::string> names = {plan.targets[cell.target]};
-  const std::vector<std::string>& providers = plan.columns[cell.column].providers;
+  const MatrixColumn& column = plan.columns[cell.column];
   // A wheel beside itself is the same wheel.
-  for (const std::string& name : providers) {
+  for (const std::string& name : column.providers) {
     if (name != names.front()) names.push_back(name);
   }
+  if (!column.environment.empty()) names.push_back(column.environment);
   return names;
 }
 
 Request request_of(const MatrixPlan& plan, const PlannedCell& cell, const Request& each) {
   Request request = each;
+  request.targets = {plan.targets[cell.target]};
+  request.environment = plan.columns[cell.column].environment;
   const MatrixScenario& scenario = plan.scenarios[cell.scenario];
   if (!scenario.python.empty()) request.python = scenario.python;
   if (!scenario.imports.empty()) request.imports = scenario.imports;
@@ -53,13 +76,9 @@ class Loan {
  public:
   Loan(Pool& pool, const std::vector<std::string>& names) : pool_(pool) {
     for (const std::string& name : names) {
-      std::size_t from = pool_.places.at(name);
-      Reading& all = pool_.reading;
-      from_.push_back(from);
-      reading.inputs.push_back(std::move(all.inputs[from]));
-      reading.inputs.back().target = from_.size() == 1;
-      reading.facts.inputs.push_back(std::move(all.facts.inputs[from]));
-      reading.facts.inputs.back().input = from_.size() - 1;
+      for (std::size_t from : pool_.places.at(name)) borrow(from);
+      auto machine = pool_.machines.find(name);
+      if (machine != pool_.machines.end()) reading.machine = machine->second;
     }
     reading.facts.hashed = pool_.reading.facts.hashed;
   }
@@ -75,6 +94,14 @@ class Loan {
   Reading reading;
 
  private:
+  void borrow(std::size_t from) {
+    reading.inputs.push_back(std::move(pool_.reading.inputs[from]));
+    reading.inputs.back().target = from_.empty();
+    reading.facts.inputs.push_back(std::move(pool_.reading.facts.inputs[from]));
+    reading.facts.inputs.back().input = from_.size();
+    from_.push_back(from);
+  }
+
   Pool& pool_;
   std::vector<std::size_t> from_;
 };
@@ -103,20 +130,22 @@ Report judge_cell(const Rules& rules, const Request& request, Pool& pool,
                   const std::vector<std::string>& names, Memory& memory) {
   Loan loan(pool, names);
   std::string about_cell = about(request, names);
-  if (memory.about != about_cell) memory = {about_cell, std::nullopt, {}};
+  if (memory.about != about_cell) memory = {about_cell, true, std::nullopt, {}, {}};
   try {
-    return judge(rules, request, loan.reading, &memory);
+    return judge(rules, request, loan.reading, memory);
   } catch (const WrongUsage& error) {
+    memory = {};
     return not_judged(error.what());
   }
 }
 
 std::string key_of(const Request& request, Pool& pool, const std::vector<std::string>& names) {
+  if (!request.environment.empty()) return {};  // a folder
   std::vector<Input> roles;
   std::vector<const Input*> inputs;
   roles.reserve(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Input& known = pool.reading.inputs[pool.places.at(names[i])];
+    const Input& known = pool.reading.inputs[pool.places.at(names[i]).front()];
     Input& role = roles.emplace_back();
     role.kind = known.kind;
     role.path = known.path;
@@ -141,13 +170,19 @@ struct Todo {
 std::vector<Todo> look_up(const MatrixPlan& plan, const std::vector<PlannedCell>& cells,
                           const MatrixRequest& request, Pool& pool) {
   std::vector<Todo> out;
+  std::vector<std::string> names;
   for (const PlannedCell& cell : cells) {
-    Todo& todo = out.emplace_back();
-    todo.cell = &cell;
-    todo.names = names_of(plan, cell);
-    for (const std::string& name : todo.names) pool.open(name);
-    if (request.cache.empty()) continue;
-    todo.key = key_of(request_of(plan, cell, request.each), pool, todo.names);
+    out.push_back({&cell, names_of(plan, cell), {}, {}});
+    for (const std::string& name : out.back().names) {
+      if (name == plan.columns[cell.column].environment) continue;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  pool.open(names, request.each);
+  for (const Todo& todo : out) pool.open_folders_of(request_of(plan, *todo.cell, request.each));
+  if (request.cache.empty()) return out;
+  for (Todo& todo : out) {
+    todo.key = key_of(request_of(plan, *todo.cell, request.each), pool, todo.names);
     if (!todo.key.empty()) todo.report = cached_report(request.cache, todo.key);
   }
   return out;
@@ -156,6 +191,7 @@ std::vector<Todo> look_up(const MatrixPlan& plan, const std::vector<PlannedCell>
 void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& opened,
                 std::vector<Todo>& todos) {
   Pool pool;
+  pool.machines = opened.machines;
   for (const Todo& todo : todos) {
     if (todo.report) continue;
     for (std::size_t i = 0; i < todo.names.size(); ++i) pool.take(todo.names[i], i == 0, opened);

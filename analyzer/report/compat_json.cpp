@@ -7,12 +7,6 @@
 namespace wheelvet {
 namespace {
 
-Document texts(const std::vector<std::string>& values) {
-  Document out = empty_list();
-  for (const std::string& value : values) out.add(printable(value));
-  return out;
-}
-
 Document document_of(const SymbolEvidence& symbol);
 Document document_of(const Finding& finding);
 Document document_of(const CompatRelease& release);
@@ -39,7 +33,7 @@ Document document_of(const SymbolEvidence& symbol) {
   return table_of({{"symbol", printable(symbol.symbol)},
                    {"demangled", printable(symbol.readable)},
                    {"version", printable(symbol.version)},
-                   {"wanted_by", texts(symbol.wanted_by)},
+                   {"wanted_by", printable_list(symbol.wanted_by)},
                    {"near_misses", near}});
 }
 
@@ -47,10 +41,10 @@ Document document_of(const Finding& finding) {
   return table_of({{"id", finding.id},
                    {"severity", to_string(finding.severity)},
                    {"title", printable(finding.title)},
-                   {"objects", texts(finding.objects)},
-                   {"roots", texts(finding.roots)},
+                   {"objects", printable_list(finding.objects)},
+                   {"roots", printable_list(finding.roots)},
                    {"symbols", all(finding.symbols)},
-                   {"evidence", texts(finding.evidence)},
+                   {"evidence", printable_list(finding.evidence)},
                    {"cause", printable(finding.cause)},
                    {"fix", printable(finding.fix)}});
 }
@@ -123,7 +117,7 @@ std::string render_json(const Compat& compat, bool stats) {
                 {"floors", all(compat.floors)},
                 {"findings", all(compat.findings)},
                 {"problems", all(compat.problems)},
-                {"scope", texts(compat.scope)}});
+                {"scope", printable_list(compat.scope)}});
   if (stats) {
     Document seconds = empty_table();
     for (const auto& [stage, value] : compat.stats.seconds) {

@@ -17,6 +17,8 @@ struct InspectOptions {
   bool mangled = false;                  ///< leave C++ names as they are
   bool device = false, kernels = false;  ///< device code, and the kernels in it
   std::string match;                     ///< part of a mangled or demangled name; empty for all
+  std::string python, platform;          ///< of wheels from the index; empty for the usual
+  bool show = false;                     ///< pip's progress goes to standard error
 };
 
 struct InspectedSymbol {

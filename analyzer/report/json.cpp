@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "report/difference.h"
 #include "report/inspection.h"
 #include "report/json_document.h"
 #include "report/printable.h"
@@ -149,6 +150,14 @@ Json of(const ReportPlan& plan) {
   return out;
 }
 
+Json of(const Stats& stats) {
+  Json seconds;
+  for (const auto& [stage, value] : stats.seconds) seconds[stage] = value;
+  return {{"bytes_read", stats.bytes_read},
+          {"second_passes", stats.second_passes},
+          {"seconds", seconds}};
+}
+
 Json of(const InspectedSymbol& symbol) {
   return {{"symbol", text(symbol.symbol)},
           {"demangled", text(symbol.readable.empty() ? symbol.symbol : symbol.readable)},
@@ -262,10 +271,71 @@ Json of(const InspectedPackage& package) {
           {"entry_points", texts(package.entry_points)}};
 }
 
+// Empty texts are left out: there are thousands of names.
+Json of(const NameChange& name) {
+  Json out = Json::object();
+  const std::pair<const char*, const std::string*> fields[] = {
+      {"symbol", &name.symbol},           {"demangled", &name.readable},
+      {"version", &name.version},         {"library", &name.library},
+      {"new_symbol", &name.new_symbol},   {"new_demangled", &name.new_readable},
+      {"new_version", &name.new_version}, {"new_library", &name.new_library},
+      {"difference", &name.difference}};
+  for (const auto& [field, value] : fields) {
+    if (!value->empty()) out[field] = text(*value);
+  }
+  if (name.used) out["used"] = true;
+  return out;
+}
+
+Json of(const LibraryChange& library) {
+  return {{"path", text(library.path)},        {"new_path", text(library.new_path)},
+          {"paired_by", library.paired_by},    {"size", library.size},
+          {"new_size", library.new_size},      {"exports", library.exports},
+          {"new_exports", library.new_exports}};
+}
+
+Json of(const DifferenceSide& side) {
+  return {{"label", text(side.label)},
+          {"kind", side.kind},
+          {"packages", texts(side.packages)},
+          {"size", side.size}};
+}
+
+Json of(const Change& change);
+Json of(const UserOutcome& user);
+
 template <class List>
 Json all(const List& list) {
   Json out = Json::array();
   for (const auto& each : list) out.push_back(of(each));
+  return out;
+}
+
+Json of(const Change& change) {
+  Json out;
+  out["kind"] = change.kind;
+  out["severity"] = to_string(change.severity);
+  out["title"] = text(change.title);
+  out["before"] = text(change.before);
+  out["now"] = text(change.now);
+  out["evidence"] = texts(change.evidence);
+  out["names"] = all(change.names);
+  return out;
+}
+
+Json of(const UserOutcome& user) {
+  Json out;
+  out["label"] = text(user.label);
+  out["breaks"] = user.breaks;
+  out["modules"] = Json::array();
+  for (const UserModule& module : user.modules) {
+    out["modules"].push_back({{"path", text(module.path)},
+                              {"name", text(module.name)},
+                              {"before", to_string(module.before)},
+                              {"now", to_string(module.now)},
+                              {"breaks", module.breaks}});
+  }
+  out["findings"] = all(user.now.findings);
   return out;
 }
 
@@ -403,13 +473,7 @@ std::string render_json(const Report& report, bool stats, int indent) {
   out["problems"] = all(report.problems);
   out["scope"] = texts(report.scope);
   out["configuration"] = text(report.configuration);
-  if (stats) {
-    Json seconds;
-    for (const auto& [stage, value] : report.stats.seconds) seconds[stage] = value;
-    out["stats"] = {{"bytes_read", report.stats.bytes_read},
-                    {"second_passes", report.stats.second_passes},
-                    {"seconds", seconds}};
-  }
+  if (stats) out["stats"] = of(report.stats);
   return out.dump(indent) + "\n";
 }
 
@@ -418,6 +482,21 @@ std::string render_json(const Inspection& inspection) {
   out["packages"] = all(inspection.packages);
   out["files"] = all(inspection.files);
   out["problems"] = all(inspection.problems);
+  return out.dump(2) + "\n";
+}
+
+std::string render_json(const Difference& difference, bool stats) {
+  Json out = header();
+  out["breaks"] = difference.breaks;
+  out["headline"] = text(difference.headline);
+  out["complete"] = difference.complete;
+  out["old"] = of(difference.before);
+  out["new"] = of(difference.now);
+  out["users"] = all(difference.users);
+  out["changes"] = all(difference.changes);
+  out["libraries"] = all(difference.libraries);
+  out["problems"] = all(difference.problems);
+  if (stats) out["stats"] = of(difference.stats);
   return out.dump(2) + "\n";
 }
 
@@ -436,7 +515,8 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "matrix", "compat", "probe", "tuning"};
+  return {"report",  "load-plan", "inspect", "matrix", "compat",
+          "explain", "diff",      "probe",   "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

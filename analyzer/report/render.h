@@ -18,6 +18,9 @@ struct TextOptions {
 
 std::string render_text(const Report& report, const TextOptions& options);
 
+/// The findings of a report alone, as `render_text` shows them.
+std::string render_findings(const Report& report, const TextOptions& options);
+
 struct RenderOptions {
   Severity threshold = Severity::error;  ///< findings below it do not count
 };

@@ -179,7 +179,7 @@ struct Writer {
     part(library.compiled, "to be compiled from PTX");
     part(library.elsewhere, "of which other containers have the kernels");
     part(library.unserved, "without code");
-    part(library.unjudged, "to be linked first, not judged");
+    part(library.unjudged, "without a kernel or to be linked first, not judged");
     line("", fmt::format("{}: {} container{}: {}", name_of(library.path), library.containers,
                          library.containers == 1 ? "" : "s", fmt::join(parts, ", ")));
   }
@@ -240,6 +240,13 @@ struct Writer {
 };
 
 }  // namespace
+
+std::string render_findings(const Report& report, const TextOptions& options) {
+  Writer writer{report, options, Style(options.color), {}, {}};
+  for (const ReportRoot& root : report.roots) writer.names[root.path] = root.name;
+  writer.findings();
+  return writer.out;
+}
 
 std::string render_text(const Report& report, const TextOptions& options) {
   Writer writer{report, options, Style(options.color), {}, {}};

@@ -10,9 +10,11 @@
 #include <mutex>
 
 #include "embedded_rules.h"
-#include "rules/embedded_texts.h"
-#include "rules/toml_document.h"
+#include "rules/cuda_rules.h"
 #include "rules/device_rules.h"
+#include "rules/embedded_texts.h"
+#include "rules/messages.h"
+#include "rules/toml_document.h"
 #include "rules/toml_text.h"
 #include "wheelvet/link.h"
 #include "wheelvet/problem.h"
@@ -305,8 +307,11 @@ DeviceRules load_device_rules() {
   each_table(file, "family", [&](const toml::table& entry) {
     rules.families.push_back({number(entry, "arch"), numbers(entry, "runs_on")});
   });
-  each_table(file, "release", [&](const toml::table& entry) {
-    rules.releases.push_back({text(entry, "cuda"), text(entry, "ptx"), text(entry, "driver")});
+  each_table(file, "ptx", [&](const toml::table& entry) {
+    std::string cuda = text(entry, "cuda");
+    for (const auto& [release, driver] : driver_rules().releases) {
+      if (release == cuda) rules.releases.push_back({cuda, text(entry, "version"), driver});
+    }
   });
   each_table(file, "use", [&](const toml::table& entry) {
     rules.uses.push_back({text(entry, "package"), text(entry, "library"), numbers(entry, "on"),
@@ -400,6 +405,108 @@ int compare_versions(std::string_view a, std::string_view b) {
     if (left != right) return left < right ? -1 : 1;
   }
   return 0;
+}
+
+namespace {
+
+// A table whose values are texts, in the order of its keys.
+std::vector<std::pair<std::string, std::string>> text_pairs(const toml::table& table,
+                                                            std::string_view key) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (const toml::table* pairs = table[key].as_table()) {
+    for (auto&& [name, value] : *pairs) {
+      out.emplace_back(std::string(name.str()), value.value_or(std::string()));
+    }
+  }
+  return out;
+}
+
+std::vector<MessageFix> read_fixes(const toml::table& table) {
+  std::vector<MessageFix> out;
+  each_table(table, "fix", [&](const toml::table& entry) {
+    out.push_back({text(entry, "side"), text(entry, "say"), text(entry, "run")});
+  });
+  return out;
+}
+
+void read_messages(ExplainRules& rules) {
+  toml::table file = parse("messages.toml");
+  each_table(file, "message", [&](const toml::table& entry) {
+    MessageRule& rule = rules.messages.emplace_back();
+    rule.id = text(entry, "id");
+    rule.about = text(entry, "about");
+    rule.texts = texts(entry, "text");
+    rule.unless = texts(entry, "unless");
+    rule.kind = text(entry, "kind");
+    rule.say = text(entry, "say");
+    rule.wants = text(entry, "wants");
+    rule.has = text(entry, "has");
+    rule.parts = text_pairs(entry, "parts");
+    rule.fixes = read_fixes(entry);
+    rule.shows = texts(entry, "show");
+    rule.unknown = texts(entry, "unknown");
+    rule.hides = entry["hides"].value_or(false);
+    rule.mentions = entry["mentions"].value_or(false);
+  });
+}
+
+void read_toolkit_facts(const toml::table& file, ExplainRules& rules) {
+  each_table(file, "architecture", [&](const toml::table& entry) {
+    rules.architectures.push_back(
+        {text(entry, "name"), text(entry, "since"), text(entry, "until"), text(entry, "gpus")});
+  });
+  each_table(file, "development", [&](const toml::table& entry) {
+    rules.development.push_back(
+        {texts(entry, "headers"), texts(entry, "links"), texts(entry, "pip"), text(entry, "apt")});
+  });
+  each_table(file, "bundled", [&](const toml::table& entry) {
+    rules.bundled.push_back({text(entry, "package"), text(entry, "tool"), text(entry, "since"),
+                             text(entry, "version"), text(entry, "variable"),
+                             text(entry, "least_arch")});
+  });
+}
+
+}  // namespace
+
+std::string_view table_value(std::string_view table, std::string_view name) {
+  std::string_view lines = rules_text(table);
+  std::string start = std::string(name) + "\t";
+  for (std::size_t at = 0; (at = lines.find(start, at)) != std::string_view::npos; ++at) {
+    if (at > 0 && lines[at - 1] != '\n') continue;
+    std::size_t from = at + start.size();
+    return lines.substr(from, lines.find('\n', from) - from);
+  }
+  return {};
+}
+
+ExplainRules load_explain_rules() {
+  ExplainRules rules;
+  read_messages(rules);
+  toml::table file = parse("explain.toml");
+  read_toolkit_facts(file, rules);
+  toml::table drivers = parse("driver.toml");
+  each_table(drivers, "major", [&](const toml::table& entry) {
+    rules.drivers.emplace_back(text(entry, "cuda"), text(entry, "driver"));
+  });
+  each_table(file, "node", [&](const toml::table& entry) {
+    rules.nodes.push_back({text(entry, "name"), text(entry, "gcc")});
+  });
+  each_table(file, "distribution", [&](const toml::table& entry) {
+    rules.distributions.push_back({text(entry, "name"), text(entry, "glibc"), text(entry, "gcc")});
+  });
+  each_table(file, "symbol", [&](const toml::table& entry) {
+    rules.symbols.push_back({texts(entry, "names"), texts(entry, "namespaces"), text(entry, "kind"),
+                             text(entry, "owner"), text(entry, "package"), text(entry, "since"),
+                             text(entry, "say"), read_fixes(entry)});
+  });
+  each_table(file, "path", [&](const toml::table& entry) {
+    rules.paths.push_back({text(entry, "path"), text(entry, "owner"), text(entry, "kind")});
+  });
+  each_table(file, "pair", [&](const toml::table& entry) {
+    rules.pairs.push_back(
+        {text(entry, "package"), text(entry, "with"), text_pairs(entry, "releases")});
+  });
+  return rules;
 }
 
 namespace {

@@ -21,7 +21,7 @@ enum class Service : std::uint8_t {
 std::string_view to_string(Service service);
 
 /// One library (or file of device code) against one GPU. Containers that cannot be launched as they
-/// are, and those that were not read, are `unjudged`.
+/// are, without a kernel, and those that were not read, are `unjudged`.
 struct LibraryCoverage {
   std::string path;
   std::size_t containers = 0;  ///< judged

@@ -1,22 +1,17 @@
 """Releases of torch by their history, against stubs of the real wheels; and the truth of metadata."""
 
-import json
 import pathlib
 import tempfile
 import zipfile
 
-from support import errors, failing, load_findings, main, report, run, stub, validate
+from support import answer, errors, failing, load_findings, main, report, run, stub
 
 SGL = stub("sgl_kernel-0.3.21")
 CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
 
 
 def compat(*arguments):
-    done = run("compat", *arguments, "--format", "json")
-    assert done.stdout, done.stderr
-    parsed = json.loads(done.stdout)
-    validate(parsed, "compat")
-    return done.returncode, parsed
+    return answer("compat", "compat", *arguments)
 
 
 def with_requirement(folder, line):

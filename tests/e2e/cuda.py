@@ -64,8 +64,8 @@ def test_a_toolkits_library_on_no_path_gets_the_line_and_loads_with_it():
     made = found(parsed, "CUDA-002")
     assert len(made) == 2 and not found(parsed, "LIB-001"), parsed["findings"]
     for each in made:
-        assert "/usr/local/cuda-13.0/lib64" in each["fix"] and "/etc/ld.so.conf.d/cuda-13-0.conf" in each["fix"], each
-        assert each["fix_verified"], each
+        assert "/usr/local/cuda-13.0/lib64" in each["fix"]["text"] and "/etc/ld.so.conf.d/cuda-13-0.conf" in each["fix"]["text"], each
+        assert each["fix"]["verified"], each
     unreachable = {each["soname"]: each for each in parsed["cuda"]["libraries"]}
     curand = unreachable["libcurand.so.10"]
     assert curand["state"] == "unreachable" and curand["owner"] == "CUDA toolkit 13.0", curand
@@ -89,7 +89,7 @@ def test_the_line_is_not_verified_when_something_else_is_missing():
     toolkit(root, "13.0", ("libnvrtc.so.13", "libnvrtc.so.13.0.88"))
     code, parsed = report(module(["libnvrtc.so.13", "libother.so.1"]), "--sysroot", root)
     (each,) = found(parsed, "CUDA-002")
-    assert code == 1 and not each["fix_verified"], each
+    assert code == 1 and not each["fix"]["verified"], each
     assert "with it 0 of 1 load" in each["evidence"], each
 
 

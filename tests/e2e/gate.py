@@ -280,16 +280,22 @@ BAD = {
     SUPPRESS + SUPPRESS: ":7: overlaps the suppression in line 2",
     SUPPRESS + SUPPRESS.replace("sgl_kernel/*", "sgl_kernel/flash_ops.abi3.so"): ":7: overlaps",
     'fail-on = \n': ":1: ",
-    'baseline = "nowhere.json"\n': "nowhere.json",
+    'baseline = "nowhere.json"\n': ":1: baseline: nowhere.json matches no file",
+    'strict = true\nwith = ["nowhere.whl"]\n': ":2: with: nowhere.whl matches no file",
+    'with = ["nothing-*.whl"]\n': ":1: with: nothing-*.whl matches no file",
+    'env = "nowhere"\n': ":1: env: nowhere matches no file",
+    'python = "three"\n': ":1: python: three is not of the form 3.12",
+    'gpu = ["sm_120", "sm_90a"]\n': ":1: ",
+    'driver = "new"\n': ":1: driver: new is not of the form 580.65.06",
+    'platform = "arm64"\n': ":1: platform cannot be arm64",
 }
 
 
 def test_a_configuration_that_makes_no_sense_is_named_with_file_and_line():
     for number, (text, wanted) in enumerate(BAD.items()):
         done = run("check", SGL, cwd=project(f"bad{number}", text))
-        code = 3 if "nowhere" in wanted else 2
-        assert done.returncode == code and wanted in done.stderr, (text, wanted, done.stderr)
-        assert "wheelvet.toml:" in done.stderr or code == 3, done.stderr
+        assert done.returncode == 2 and wanted in done.stderr, (text, wanted, done.stderr)
+        assert "wheelvet.toml:" in done.stderr, done.stderr
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert run("check", SGL, "--config", WORK / "no.toml").returncode == 2
     assert run("check", SGL, "--ignore", "SYM-9").returncode == 2
@@ -465,6 +471,10 @@ BAD_MATRIX = {
     'targets = ["sgl*"]\n[[exclude]]\ntarget = "*"\n': "leave no cell",
     'targets = ["sgl*"]\n[[exclude]]\n': ":2: [exclude] says nothing",
     'targets = ["sgl*"]\n[[scenario]]\nimport = "torch"\n': ":2: [scenario] needs a name, a python or a gpu",
+    'targets = ["sgl*"]\n[[scenario]]\npython = "3"\n': ":3: python: 3 is not of the form",
+    'targets = ["sgl*"]\n[[scenario]]\ngpu = "sm_90a"\n': ":3: ",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "nowhere"\n': ":4: env: no folder nowhere",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "."\n': "no environment: there is no lib",
 }
 
 
@@ -485,6 +495,20 @@ def test_inputs_that_do_not_go_together_are_told_in_their_cell():
                                    'with = ["torch-2.9*"]\n')
     assert code == 3 and results(parsed) == {("both", ""): "undecided", ("one", ""): "loads"}
 
+
+
+def test_an_environment_is_a_column_and_gives_the_verdict_of_a_check_over_it():
+    prefix = WORK / "venv"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", prefix], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    with zipfile.ZipFile(FITTING) as wheel:
+        wheel.extractall(site)
+    columns = TWO + f'[[provider]]\nname = "prod"\nenv = "{prefix}"\n'
+    code, parsed = matrix("environment", columns)
+    assert code in (1, 3) and len(parsed["cells"]) == 3
+    alone = json.loads(run("check", SGL, "--env", prefix, "--format", "json").stdout)
+    assert alone["inputs"][1]["kind"] == "folder"
+    assert [cell["report"] for cell in parsed["cells"] if cell["cell"]["provider"] == "prod"] == [alone]
 
 
 def test_completions_and_manual_know_every_command_and_option():

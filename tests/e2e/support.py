@@ -21,13 +21,17 @@ def run(*arguments, **options):
                           **options)
 
 
-def report(*arguments):
-    """Exit code and parsed report of `wheelvet check ... --format json`, validated."""
-    done = run("check", *arguments, "--format", "json")
+def answer(schema, *arguments, **options):
+    """Exit code and parsed output of `wheelvet ... --format json`, validated."""
+    done = run(*arguments, "--format", "json", **options)
     assert done.stdout, done.stderr
     parsed = json.loads(done.stdout)
-    validate(parsed, "report")
+    validate(parsed, schema)
     return done.returncode, parsed
+
+
+def report(*arguments):
+    return answer("report", "check", *arguments)
 
 
 def validate(parsed, schema):

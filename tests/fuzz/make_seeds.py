@@ -57,3 +57,16 @@ for name in sorted(os.listdir(here)):
     if name.endswith((".fatbin", ".cubin", ".ptx")):
         with open(os.path.join(here, name), "rb") as file:
             put("device_code", name, b"\x7f" + file.read())
+symbol = b"_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib"
+for name, text in {
+    "symbol": b"ImportError: /v/site-packages/sgl_kernel/common_ops.abi3.so: undefined symbol: " + symbol + b"\ntorch 2.10.0+cu128\n",
+    "version": b"OSError: /x/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12",
+    "floor": b"/lib64/libc.so.6: version `GLIBC_2.32' not found (required by /v/site-packages/a/_C.so)",
+    "library": b"  File \"/v/site-packages/vllm/x.py\", line 1\nImportError: libcudart.so.13: cannot open shared object file: No such",
+    "gpu": b"\x1b[31mptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'\x1b[0m\ncompute capability 8.7\nno kernel "
+           b"image is available for execution on the device",
+    "driver": b"too old (found version 12080)\nThe NVIDIA driver on your system is too old (found version 12080).",
+    "demangled": b"undefined symbol: c10::MessageLogger::stream[abi:cxx11]()",
+    "german": b"ImportError: /a/b.abi3.so: undefiniertes Symbol: " + symbol,
+}.items():
+    put("explain", name, text)

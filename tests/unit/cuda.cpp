@@ -133,6 +133,36 @@ TEST_CASE("a library of a major that is there in part is missing for itself") {
   CHECK(ids(findings, "LIB-001") == Lines{"error LIB-001"});
 }
 
+TEST_CASE("a bundled copy under a name of its own is no CUDA 12, though it kept its DT_SONAME") {
+  Site site;
+  site.package("nvidia-cuda-runtime", "13.0.96");
+  site.library("nvidia/cu13/lib/libcudart.so.13", "libcudart.so.13");
+  site.package("torchvision", "0.24.1");
+  site.library("torchvision.libs/libcudart.e8e8b82a.so.12", "libcudart.so.12");
+  site.package("mine", "1.0");
+  site.module("mine/_C.abi3.so", {"libcudart.so.12", "libcublas.so.12"});
+  std::vector<Finding> findings = site.findings();
+  CHECK(only(findings, "CUDA-001").title == "built for CUDA 12, and only CUDA 13 is there");
+  CHECK(ids(findings, "LIB-001").empty());
+}
+
+TEST_CASE("each package that is built for the other major has a finding of its own") {
+  Site site;
+  site.package("nvidia-cuda-runtime", "13.0.96");
+  site.library("nvidia/cu13/lib/libcudart.so.13", "libcudart.so.13");
+  site.package("one", "1.0");
+  site.module("one/_C.abi3.so", {"libcudart.so.12", "libcublas.so.12"});
+  site.package("two", "1.0");
+  site.module("two/_C.abi3.so", {"libcudart.so.12"});
+  std::vector<Finding> findings = site.findings();
+  REQUIRE(ids(findings, "CUDA-001").size() == 2);
+  for (const Finding& each : findings) {
+    if (each.id != "CUDA-001" || each.roots != Lines{"two/_C.abi3.so"}) continue;
+    CHECK_FALSE(says(each, "libcublas.so.12"));
+    CHECK(each.fix == "a build for CUDA 13; or pip install nvidia-cuda-runtime-cu12 beside");
+  }
+}
+
 TEST_CASE("without any CUDA a missing CUDA library is no clash") {
   Site site;
   site.package("mine", "1.0");

@@ -370,6 +370,22 @@ TEST_CASE("code to be linked first, and LTO-IR, serve nobody as they are") {
   CHECK(service(image(ImageKind::lto_ir, 90), 90) == Service::unserved);
 }
 
+TEST_CASE("PTX beside cubins that have to be linked is not judged, nor is code without a kernel") {
+  MadeEntry made = cubin_entry(90);
+  MadeCubin of;
+  of.relocatable = true;
+  made.payload = cubin(of);
+  DeviceCode code = scan(container({made, ptx_entry(80)}), true);
+  CHECK_FALSE(is_judged(code.containers[0], code));
+  of.relocatable = false;
+  of.kernels.clear();
+  made.payload = cubin(of);
+  code = scan(container({made}), true);
+  CHECK_FALSE(is_judged(code.containers[0], code));
+  code = scan(container({made}), false);
+  CHECK(is_judged(code.containers[0], code));  // whether it has kernels is not known
+}
+
 TEST_CASE("no container vouches for another, unless it has the same kernels") {
   DeviceRules rules = load_device_rules();
   MadeCubin one, other;
@@ -394,7 +410,7 @@ TEST_CASE("no container vouches for another, unless it has the same kernels") {
   CHECK(same.elsewhere == 1);
 }
 
-TEST_CASE("plain code for several architectures was meant for all that the library serves") {
+TEST_CASE("plain code for several majors was meant for all that the library serves") {
   Blob file = container({cubin_entry(80), cubin_entry(90)});
   MadeCubin other;
   other.kernels = {"other"};
@@ -428,7 +444,7 @@ TEST_CASE("a GPU is named by architecture or product") {
 TEST_CASE("PTX takes the driver of the CUDA release that knows its version") {
   DeviceRules rules = load_device_rules();
   CHECK(release_for_ptx(rules, "9.0")->driver == "580.65.06");
-  CHECK(release_for_ptx(rules, "8.6")->driver == "570.26");  // 12.7 was never released
+  CHECK(release_for_ptx(rules, "8.6")->driver == "570.26");  // no toolkit and no driver of 12.7
   CHECK(release_for_ptx(rules, "99.0") == nullptr);
   CHECK(release_for_gpu(rules, 120)->driver == "570.26");
 }

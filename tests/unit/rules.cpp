@@ -105,6 +105,7 @@ TEST_CASE("every library rule says who owns it, and its export table is there an
   for (const auto& entry : fs::directory_iterator(WHEELVET_SOURCE "/rules/exports")) {
     std::string name = entry.path().stem().string();
     CAPTURE(name);
+    if (entry.is_directory()) continue;  // releases/: which release a name is of
     if (name == "stable_abi") continue;  // "since" and not columns: no library's table
     CHECK(tables.contains(name));
     CHECK(export_table(name));

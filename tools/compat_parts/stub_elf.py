@@ -17,6 +17,27 @@ def elf_hash(name):
     return value
 
 
+def elf_hashes(names):
+    """Hashes of sorted names: what a name shares with the one before is not hashed again."""
+    states, before, out = [0], b"", []
+    for name in names:
+        name = name.encode()
+        shared, most = 0, min(len(name), len(before))
+        while shared + 16 <= most and name[shared:shared + 16] == before[shared:shared + 16]:
+            shared += 16
+        del states[shared + 1:]
+        value = states[shared]
+        for byte in name[shared:]:
+            value = ((value << 4) + byte) & 0xffffffff
+            high = value & 0xf0000000
+            if high:
+                value ^= high | high >> 24
+            states.append(value)
+        before = name
+        out.append(value)
+    return out
+
+
 class Strings:
     def __init__(self):
         self.data = bytearray(b"\0")
@@ -32,8 +53,8 @@ class Strings:
 def sysv_hash_table(names):
     buckets = max(1, len(names))
     heads, chain = [0] * buckets, [0] * (len(names) + 1)
-    for i, name in enumerate(names, 1):
-        at = elf_hash(name.encode()) % buckets
+    for i, value in enumerate(elf_hashes(names), 1):
+        at = value % buckets
         chain[i], heads[at] = heads[at], i
     return struct.pack(f"<{2 + buckets + len(chain)}I", buckets, len(chain), *heads, *chain)
 
