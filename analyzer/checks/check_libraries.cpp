@@ -289,10 +289,12 @@ std::vector<Finding> check_libraries(const Run& run, const std::vector<RootView>
     return (absent(object) || object.found == Found::declared) &&
            is_kind(rule_of(run, object), {"torch"});
   };
-  bool torch_is_absent = std::any_of(roots.begin(), roots.end(), [&](const RootView& view) {
-    return std::any_of(view.objects.begin(), view.objects.end(),
-                       [&](std::size_t index) { return of_absent_torch(view.object(index)); });
-  });
+  bool torch_is_absent =
+      !run.scene.complete.contains("torch") &&
+      std::any_of(roots.begin(), roots.end(), [&](const RootView& view) {
+        return std::any_of(view.objects.begin(), view.objects.end(),
+                           [&](std::size_t index) { return of_absent_torch(view.object(index)); });
+      });
   bool unread = has_unread_build(run);
   for (const RootView& view : roots) {
     if (other_machine(run, view, found)) continue;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "checks/explain.h"
+#include "diff/device_changes.h"
 #include "diff/export_changes.h"
 #include "diff/library_changes.h"
 #include "diff/library_pairs.h"
@@ -24,14 +25,45 @@ namespace wheelvet {
 namespace {
 
 // What breaks the most users at once, first.
-constexpr std::array<std::string_view, 34> order = {
-    "machine",        "packages-removed", "files-removed",   "soname",           "python-floor",
-    "platform-floor", "floor-raised",     "processor-floor", "executable-stack", "versions-removed",
-    "string-abi",     "parameters",       "exports-gone",    "symbol-version",   "symbol-type",
-    "data-size",      "exports-moved",    "package-renamed", "files-moved",      "tags",
-    "needed-added",   "requires-changed", "requires-added",  "requires-removed", "search-paths",
-    "needed-removed", "floor-lowered",    "floor-added",     "versions-added",   "requires-python",
-    "policy",         "packages-added",   "files-added",     "exports-added"};
+constexpr std::array order = std::to_array<std::string_view>({"machine",
+                                                              "packages-removed",
+                                                              "files-removed",
+                                                              "soname",
+                                                              "python-floor",
+                                                              "platform-floor",
+                                                              "floor-raised",
+                                                              "gpus-lost",
+                                                              "processor-floor",
+                                                              "executable-stack",
+                                                              "versions-removed",
+                                                              "string-abi",
+                                                              "parameters",
+                                                              "exports-gone",
+                                                              "symbol-version",
+                                                              "symbol-type",
+                                                              "data-size",
+                                                              "exports-moved",
+                                                              "gpus-compiled",
+                                                              "package-renamed",
+                                                              "files-moved",
+                                                              "tags",
+                                                              "needed-added",
+                                                              "requires-changed",
+                                                              "requires-added",
+                                                              "requires-removed",
+                                                              "search-paths",
+                                                              "needed-removed",
+                                                              "floor-lowered",
+                                                              "floor-added",
+                                                              "versions-added",
+                                                              "requires-python",
+                                                              "policy",
+                                                              "packages-added",
+                                                              "files-added",
+                                                              "exports-added",
+                                                              "gpus-gained",
+                                                              "device-code",
+                                                              "device-code-unknown"});
 
 DifferenceSide side_of(const Input& input, const InputFacts& facts) {
   DifferenceSide side;
@@ -166,7 +198,10 @@ Difference find_difference(const DifferenceRequest& request) {
     (inputs[i].target ? users : providers).push_back(i);
   }
   lap("open");
-  Facts facts = read_facts(inputs, {request.jobs, false, request.progress});
+  ReadOptions reading{request.jobs, false, request.progress};
+  reading.device = DeviceDepth::headers;
+  reading.device_inputs = {0, 1};
+  Facts facts = read_facts(inputs, reading);
   lap("facts");
   std::optional<AskedHistory> history;
   open_releases(inputs, facts, history);
@@ -190,6 +225,7 @@ Difference find_difference(const DifferenceRequest& request) {
   };
   add(package_changes(before, now, rules));
   add(library_changes(pairs, rules));
+  add(device_changes(pairs, load_device_rules()));
   lap("pairs");
   if (!history) add(export_changes(pairs, names_used(cast), !users.empty(), jobs));
   judge(out, !users.empty());

@@ -354,7 +354,8 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     bool whole = options.hash && input.kind == InputKind::wheel;
     std::map<std::string, std::string> untrusted = untrusted_members(input);
     std::vector<const Member*> libraries, device_files;
-    DeviceDepth device = input.target ? options.device : DeviceDepth::nothing;
+    bool asked = options.device_inputs.empty() ? input.target : options.device_inputs.contains(i);
+    DeviceDepth device = asked ? options.device : DeviceDepth::nothing;
     auto place_of = [&](const Member& member) {
       return input.mount.empty() ? installed_path(member.name) : input.mount + "/" + member.name;
     };

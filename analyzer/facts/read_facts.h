@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "wheelvet/facts.h"
@@ -19,6 +20,8 @@ struct ReadOptions {
   /// Called with bytes done and bytes in all, from any thread, at most every few hundred kB.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
   DeviceDepth device = DeviceDepth::nothing;
+  /// Whose device code is read, by index; empty: that of the targets.
+  std::set<std::size_t> device_inputs = {};
 };
 
 /// Facts of all inputs, in their order, whatever the number of threads. A member that cannot be

@@ -154,7 +154,8 @@ struct Search {
       if (!known_machine) hit.found = Found::system;
     } else if (const Declared* declared = declared_by(rule)) {
       bool present = scene.by_name.contains(std::string(name));
-      if (!present && !declared->settled) hit.found = Found::declared;
+      bool lacking = scene.complete.contains(declared->name);
+      if (!present && !lacking && !declared->settled) hit.found = Found::declared;
     } else if (!known_machine && rule.pip.empty() &&
                (!rule.apt.empty() || !distro_package(name).empty())) {
       hit.found = Found::system;

@@ -170,6 +170,20 @@ void add_names(Scene& scene, const std::vector<Input>& inputs) {
   }
 }
 
+void add_complete(Scene& scene) {
+  std::set<std::size_t> doubtful;
+  for (const SceneFile& file : scene.files) {
+    if (file.package == none) continue;
+    bool unread_build = file.facts->known && !file.facts->known->needs_known;
+    if (file.facts->problem || unread_build) doubtful.insert(file.package);
+    if (file.facts->kind != FileKind::elf) continue;
+    scene.complete.insert(normalised_name(scene.packages[file.package].facts->name));
+  }
+  for (std::size_t package : doubtful) {
+    scene.complete.erase(normalised_name(scene.packages[package].facts->name));
+  }
+}
+
 void add_assumed_paths(Scene& scene) {
   std::set<std::string> present;
   for (const ScenePackage& package : scene.packages) {
@@ -317,6 +331,7 @@ Scene set_scene(const std::vector<Input>& inputs, const Facts& facts, const Rule
   add_files(scene, inputs, facts, without_targets);
   add_folders(scene, inputs);
   add_names(scene, inputs);
+  add_complete(scene);
   add_assumed_paths(scene);
   choose_python(scene, python);
   auto interpreter = scene.by_path.find(machine.interpreter);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,6 +65,9 @@ struct Scene {
   std::map<std::string, Declared> optional;    ///< the same for requirements of extras
   /// Libraries of declared packages that are not among the inputs, where those packages put them.
   std::map<std::string, std::size_t> assumed_paths;  ///< path -> index into rules->libraries
+  /// Packages, by normalised name, whose libraries are among the inputs and were all read: what is
+  /// not there they do not bring. One that only requires others is not of them.
+  std::set<std::string> complete;
   std::string python;         ///< "3.12", "3.13t"; the interpreter of the scenario
   std::string python_reason;  ///< how it was chosen
   std::vector<Conflict> conflicts;

@@ -7,6 +7,7 @@
 #include "facts/metadata.h"
 #include "facts/python_version.h"
 #include "facts/record.h"
+#include "facts/requirement.h"
 #include "link/scene.h"
 #include "link/search_path.h"
 #include "report/printable.h"
@@ -28,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_entry_points(text);
   normalised_version(text);
   admits_python(text, "3.12");
-  requirement_fault(text);
+  static const MarkerValues values = marker_values("3.12", "x86_64");
+  if (auto read = read_pep508(text).requirement) is_wanted(*read, values, {"extra"});
   bundled_from(text, "a");
   // A file name is at most 255 bytes long; tag sets multiply.
   if (size <= 255) read_wheel_name(text);

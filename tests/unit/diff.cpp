@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "diff/device_changes.h"
 #include "diff/export_changes.h"
 #include "diff/library_changes.h"
 #include "diff/library_pairs.h"
@@ -246,4 +247,54 @@ TEST_CASE("an interpreter that is no longer served is an error, a bounded requir
   REQUIRE(find(changes, "requires-changed"));
   CHECK(find(changes, "requires-changed")->evidence[0] == "torch==2.10.0, before torch");
   CHECK(find(changes, "requires-removed"));
+}
+
+namespace {
+
+// One container with an image per architecture: machine code, or PTX for a negative one.
+FileFacts with_code(const std::vector<int>& architectures) {
+  FileFacts file = library("a/libx.so", {});
+  DeviceContainer container;
+  for (int arch : architectures) {
+    DeviceImage image;
+    image.arch = static_cast<std::uint16_t>(std::abs(arch));
+    image.kind = arch < 0 ? ImageKind::ptx : ImageKind::cubin;
+    image.isa_major = 9;
+    file.code.images.push_back(image);
+    ++container.images;
+  }
+  file.code.containers.push_back(container);
+  file.code.read = true;
+  return file;
+}
+
+std::vector<Change> device(const FileFacts& before, const FileFacts& now) {
+  InputFacts was = input({before}), is = input({now});
+  return device_changes(pair_libraries(was, is), load_device_rules());
+}
+
+}  // namespace
+
+TEST_CASE("a GPU that no code runs on any more is an error, one that needs PTX now a warning") {
+  std::vector<Change> lost = device(with_code({70, 80, 90}), with_code({80, 90, 120}));
+  const Change* change = find(lost, "gpus-lost");
+  REQUIRE(change);
+  CHECK(change->severity == Severity::error);
+  CHECK(change->evidence == std::vector<std::string>{"a/libx.so: sm_70, sm_75"});
+  CHECK(find(lost, "gpus-gained")->evidence.front() == "a/libx.so: sm_120, sm_121");
+  CHECK(find(lost, "device-code")->evidence.front() == "a/libx.so: sm_70 gone; sm_120 new");
+  std::vector<Change> compiled = device(with_code({80, 90, -70}), with_code({80, -70}));
+  CHECK_FALSE(find(compiled, "gpus-lost"));
+  REQUIRE(find(compiled, "gpus-compiled"));
+  CHECK(find(compiled, "gpus-compiled")->evidence.front() == "a/libx.so: sm_90");
+}
+
+TEST_CASE(
+    "device code that is as it was is no change, and that of a stub without it is not judged") {
+  CHECK(device(with_code({80, -90}), with_code({80, -90})).empty());
+  FileFacts stub = with_code({80});
+  stub.code = {};
+  std::vector<Change> changes = device(with_code({80}), stub);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].kind == "device-code-unknown");
 }
