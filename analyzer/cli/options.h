@@ -47,6 +47,9 @@ struct Options {
   std::string baseline;
   std::string config;  ///< configuration file; empty: found by walking up
   bool no_config = false;
+  std::string shard;  ///< matrix: "2/8"
+  std::string cache;  ///< matrix: folder of kept results; empty: the usual one
+  bool no_cache = false;
   std::set<std::string> typed;  ///< names of the options that were on the command line
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
   bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it

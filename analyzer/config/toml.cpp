@@ -98,10 +98,11 @@ std::vector<TomlTable> toml_tables(const TomlTable& in, std::string_view key) {
 
 std::string nearest(std::string_view word, const std::vector<std::string_view>& words) {
   std::string best;
+  word = word.substr(0, 64);  // no key of ours is longer, and the comparison takes their product
   // Farther than this is another word, not a slip.
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (std::string_view each : words) {
-    std::size_t far = distance(word.substr(0, 64), each);
+    std::size_t far = distance(word, each);
     if (far < least) {
       least = far;
       best = each;

@@ -59,24 +59,17 @@ std::string label_of(const std::string& path) {
   return is_requirement(path) ? path : std::string(base_name(path));
 }
 
-std::string read_environment(const TomlTable& in, const fs::path& folder) {
-  std::string written = toml_text(in, "env");
-  if (written.empty()) return {};
-  fs::path path = (folder / written).lexically_normal();
-  if (!fs::is_directory(path)) {
-    complain(in.file, line_of(in, "env"), fmt::format("env: no folder {}", written));
-  }
-  return path.string();
-}
-
 void read_columns(const TomlTable& top, const fs::path& folder, MatrixPlan& plan) {
   for (std::string& path : read_inputs_of(top, "providers", folder)) {
-    plan.columns.push_back({label_of(path), {path}, ""});
+    plan.columns.push_back({label_of(path), {path}, "", 0});
   }
   for (const TomlTable& table : toml_tables(top, "provider")) {
     only_keys(table, {"name", "with", "env"});
     MatrixColumn column{toml_text(table, "name"), read_inputs_of(table, "with", folder),
-                        read_environment(table, folder)};
+                        toml_text(table, "env"), line_of(table, "env")};
+    if (!column.environment.empty()) {
+      column.environment = (folder / column.environment).lexically_normal().string();
+    }
     if (column.name.empty() && column.providers.size() == 1) {
       column.name = label_of(column.providers.front());
     }
@@ -86,7 +79,7 @@ void read_columns(const TomlTable& top, const fs::path& folder, MatrixPlan& plan
     }
     plan.columns.push_back(std::move(column));
   }
-  if (plan.columns.empty()) plan.columns.push_back({"alone", {}, ""});
+  if (plan.columns.empty()) plan.columns.push_back({"alone", {}, "", 0});
 }
 
 void read_scenarios(const TomlTable& top, MatrixPlan& plan) {

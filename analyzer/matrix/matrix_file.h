@@ -15,6 +15,7 @@ struct MatrixColumn {
   std::string name;
   std::vector<std::string> providers;  ///< empty: the target alone
   std::string environment;             ///< prefix that the target is laid over; empty: none
+  unsigned line = 0;                   ///< where the environment is named
 };
 
 struct MatrixScenario {

@@ -26,11 +26,17 @@ struct Pool {
     reading.inputs = open_named(names, {}, wanted);
   }
 
-  void open_folders_of(const Request& request) {
-    if (request.environment.empty() || machines.contains(request.environment)) return;
-    Machine& machine = machines[request.environment] = find_machine("");
-    for (Input& input : open_environment(request, machine)) {
-      places[request.environment].push_back(reading.inputs.size());
+  void open_folders_of(const MatrixPlan& plan, const MatrixColumn& column, const Request& request) {
+    if (column.environment.empty() || machines.contains(column.environment)) return;
+    Machine& machine = machines[column.environment] = find_machine("");
+    std::vector<Input> folders;
+    try {
+      folders = open_environment(request, machine);
+    } catch (const WrongUsage& error) {
+      complain(plan.file, column.line, error.what());
+    }
+    for (Input& input : folders) {
+      places[column.environment].push_back(reading.inputs.size());
       reading.inputs.push_back(std::move(input));
     }
   }
@@ -179,7 +185,10 @@ std::vector<Todo> look_up(const MatrixPlan& plan, const std::vector<PlannedCell>
     }
   }
   pool.open(names, request.each);
-  for (const Todo& todo : out) pool.open_folders_of(request_of(plan, *todo.cell, request.each));
+  for (const Todo& todo : out) {
+    pool.open_folders_of(plan, plan.columns[todo.cell->column],
+                         request_of(plan, *todo.cell, request.each));
+  }
   if (request.cache.empty()) return out;
   for (Todo& todo : out) {
     todo.key = key_of(request_of(plan, *todo.cell, request.each), pool, todo.names);

@@ -84,7 +84,7 @@ MatrixPlan plan_of(std::size_t targets, std::size_t columns) {
   plan.file = "m.toml";
   for (std::size_t i = 0; i < targets; ++i) plan.targets.push_back("t" + std::to_string(i));
   for (std::size_t i = 0; i < columns; ++i)
-    plan.columns.push_back({"c" + std::to_string(i), {}, ""});
+    plan.columns.push_back({"c" + std::to_string(i), {}, "", 0});
   plan.scenarios.emplace_back();
   return plan;
 }
