@@ -86,18 +86,14 @@ std::vector<Input> open_named(const std::vector<std::string>& targets,
   return inputs;
 }
 
-std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts) {
-  bool any = std::any_of(inputs.begin(), inputs.end(),
-                         [](const Input& input) { return input.kind == InputKind::release; });
-  if (!any) return std::nullopt;
-  AskedHistory asked = ask_history(inputs, facts);
+void open_releases(std::vector<Input>& inputs, Facts& facts, std::optional<AskedHistory>& asked) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].kind != InputKind::release) continue;
+    if (!asked) asked = ask_history(inputs, facts);
     ReleaseBuild release =
-        find_release(asked.history, *read_release_name(inputs[i].path), asked.machine);
-    facts.inputs[i] = open_release(asked, release, inputs[i], i);
+        find_release(asked->history, *read_release_name(inputs[i].path), asked->machine);
+    facts.inputs[i] = open_release(*asked, release, inputs[i], i);
   }
-  return asked;
 }
 
 }  // namespace wheelvet

@@ -27,7 +27,8 @@ struct NamedFor {
 std::vector<Input> open_named(const std::vector<std::string>& targets,
                               const std::vector<std::string>& providers, const NamedFor& wanted);
 
-/// Opens every release among the inputs, for the machine of the others; nothing when there is none.
-std::optional<AskedHistory> open_releases(std::vector<Input>& inputs, Facts& facts);
+/// Opens every release among the inputs, for the machine of the others. `asked` is filled when
+/// there is one, unless it was before.
+void open_releases(std::vector<Input>& inputs, Facts& facts, std::optional<AskedHistory>& asked);
 
 }  // namespace wheelvet

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -41,40 +42,13 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Environment find_environment_of(const Request& request, const Machine& machine) {
-  std::string prefix = request.environment;
-  if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
-  return find_environment(machine.root, prefix, request.python);
-}
-
-// The folders of an environment, which is the target itself when nothing else is.
-void open_environment(const Environment& environment, const Request& request, Machine& machine,
-                      std::vector<Input>& inputs) {
-  machine.interpreter = environment.interpreter;
-  machine.site = environment.site;
-  machine.python = environment.python;
-  bool target = request.targets.empty();
-  auto open = [&](const std::string& folder, bool is_target) {
-    std::string mount = folder == environment.site ? std::string() : folder;
-    inputs.push_back(open_root(machine.root, folder, mount, is_target));
-    if (mount.empty()) inputs.back().label = request.environment;
-  };
-  for (const std::string& folder : environment.roots) open(folder, target);
-  for (const std::string& folder : environment.packages) open(folder, target);
-  if (!environment.extensions.empty()) open(environment.extensions, false);
-  std::vector<Problem>& problems = inputs.back().problems;
-  problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
-}
-
 std::vector<Input> open_inputs(const Request& request, Machine& machine) {
-  NamedFor wanted{request.python, request.platform, machine.glibc, request.progress != nullptr};
-  std::optional<Environment> environment;
-  if (!request.environment.empty()) {
-    environment = find_environment_of(request, machine);
-    if (wanted.python.empty()) wanted.python = environment->python;
-  }
+  std::vector<Input> installed;
+  if (!request.environment.empty()) installed = open_environment(request, machine);
+  NamedFor wanted{request.python.empty() ? machine.python : request.python, request.platform,
+                  machine.glibc, request.progress != nullptr};
   std::vector<Input> inputs = open_named(request.targets, request.providers, wanted);
-  if (environment) open_environment(*environment, request, machine, inputs);
+  std::move(installed.begin(), installed.end(), std::back_inserter(inputs));
   // A folder beside the machine's own files lies somewhere on it.
   for (Input& input : inputs) {
     bool placed = machine.given && machine.root.empty() && machine.site.empty();
@@ -114,24 +88,41 @@ void add_broken(const std::vector<Input>& inputs, const Facts& facts, const Scen
   links.imports.merge(now.imports);
 }
 
-// How the roots that miss something of torch's fare with each of its releases.
+// How the roots that miss something of torch's fare with each of its releases; those that `memory`
+// speaks of are not tried again.
 TorchReleases compare_releases(Staging& staging, const Scene& scene,
-                               const std::vector<RootView>& roots,
-                               std::optional<AskedHistory> asked) {
-  TorchReleases out;
+                               const std::vector<RootView>& roots, Memory& memory) {
   MissedNames missed;
   std::set<const FileFacts*> files;
+  std::set<std::string> fresh;
   for (const RootView& view : roots) {
-    if (!staging.options.only.contains(view.path)) continue;
+    if (!staging.options.only.contains(view.path) || memory.tried.contains(view.path)) continue;
+    fresh.insert(view.path);
     missed.push_back(missed_of_torch(scene, view));
     for (std::size_t index : view.objects) {
       std::size_t file = view.object(index).file;
       if (file != none) files.insert(scene.files[file].facts);
     }
   }
-  out.asked = asked ? std::move(*asked) : ask_history(staging.inputs, staging.facts, files);
+  // Other judgements will ask for what other roots import.
+  if (memory.lasting) files.clear();
+  if (!memory.asked) memory.asked = ask_history(staging.inputs, staging.facts, files);
+  TorchReleases out;
+  out.asked = std::move(*memory.asked);
   out.beside = build_beside(out.asked, scene);
-  out.trials = try_releases(staging, out.asked, missed);
+  out.trials = std::move(memory.trials);
+  if (fresh.empty()) return out;
+  staging.options.only = fresh;
+  std::vector<ReleaseTrial> trials = try_releases(staging, out.asked, missed);
+  if (out.trials.empty()) {
+    out.trials = std::move(trials);
+  } else {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      out.trials[i].loads.merge(trials[i].loads);
+      out.trials[i].undecided.merge(trials[i].undecided);
+    }
+  }
+  memory.tried.merge(fresh);
   return out;
 }
 
@@ -184,25 +175,49 @@ std::set<std::string> known_packages(const Rules& rules) {
   return folders;
 }
 
-Report check(const Request& request) {
-  Stats stats;
-  Clock clock(stats);
-  Machine machine;
-  bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
-  if (on_machine) machine = find_machine(request.sysroot);
-  machine.strict = request.host;
-  std::vector<Input> inputs = open_inputs(request, machine);
-  clock.lap("open");
-  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
-  DeviceQuestion question = device_question(request);
-  ReadOptions reading{request.jobs, request.hash, request.progress};
-  if (!question.gpus.empty()) reading.device = DeviceDepth::kernels;
-  Facts facts = read_facts(inputs, reading);
+std::vector<Input> open_environment(const Request& request, Machine& machine) {
+  std::string prefix = request.environment;
+  if (machine.root.empty()) prefix = std::filesystem::absolute(prefix).lexically_normal().string();
+  Environment environment = find_environment(machine.root, prefix, request.python);
+  machine.interpreter = environment.interpreter;
+  machine.site = environment.site;
+  machine.python = environment.python;
+  bool target = request.targets.empty();
+  std::vector<Input> inputs;
+  auto open = [&](const std::string& folder, bool is_target) {
+    std::string mount = folder == environment.site ? std::string() : folder;
+    inputs.push_back(open_root(machine.root, folder, mount, is_target));
+    if (mount.empty()) inputs.back().label = request.environment;
+  };
+  for (const std::string& folder : environment.roots) open(folder, target);
+  for (const std::string& folder : environment.packages) open(folder, target);
+  if (!environment.extensions.empty()) open(environment.extensions, false);
+  std::vector<Problem>& problems = inputs.back().problems;
+  problems.insert(problems.end(), environment.problems.begin(), environment.problems.end());
+  return inputs;
+}
+
+void read_inputs(std::future<Rules>& loaded, const Request& request, Rules& rules,
+                 Reading& reading) {
+  Clock clock(reading.stats);
+  ReadOptions options{request.jobs, request.hash, request.progress};
+  if (!request.gpus.empty()) options.device = DeviceDepth::kernels;
+  reading.facts = read_facts(reading.inputs, options);
   clock.lap("facts");
-  Rules rules = loaded.get();
-  std::optional<AskedHistory> history = open_releases(inputs, facts);
-  read_python(inputs, known_packages(rules), facts, request.jobs);
+  rules = loaded.get();
+  read_python(reading.inputs, known_packages(rules), reading.facts, request.jobs);
   clock.lap("python");
+  reading.stats.bytes_read = reading.facts.bytes_read;
+  reading.stats.second_passes = reading.facts.second_passes;
+}
+
+Report judge(const Rules& rules, const Request& request, Reading& reading, Memory& memory) {
+  Clock clock(reading.stats);
+  DeviceQuestion question = device_question(request);
+  std::vector<Input>& inputs = reading.inputs;
+  Facts& facts = reading.facts;
+  const Machine& machine = reading.machine;
+  open_releases(inputs, facts, memory.asked);
   add_machine(machine, inputs, facts);
   clock.lap("machine");
   Scene scene = set_scene(inputs, facts, rules, machine, request.python);
@@ -223,26 +238,44 @@ Report check(const Request& request) {
   run.driver = question.driver;
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
-  Staging staged{inputs, facts, rules, machine, scene.python, options};
-  staged.options.only.clear();
+  Staging staging{inputs, facts, rules, machine, scene.python, options};
+  staging.options.only.clear();
   InstallPlan install;
   if (!options.alone) {
-    install = plan_install(staged, scene, history);
+    install = plan_install(staging, scene, memory.asked);
     run.install = &install;
   }
   std::optional<TorchReleases> torch;
   if (!options.only.empty() && request.compare_torch) {
-    Staging staging{inputs, facts, rules, machine, scene.python, options};
-    torch = compare_releases(staging, scene, roots, std::move(history));
+    staging.options.only = options.only;
+    torch = compare_releases(staging, scene, roots, memory);
     run.torch = &*torch;
   }
   clock.lap("releases");
   Report report = explain(run, roots, run_checks(run, roots), request.with_plans);
+  if (torch) {
+    memory.asked = std::move(torch->asked);
+    memory.trials = std::move(torch->trials);
+  }
   clock.lap("checks");
-  stats.bytes_read = facts.bytes_read;
-  stats.second_passes = facts.second_passes;
-  report.stats = stats;
+  report.stats = reading.stats;
   return report;
+}
+
+Report check(const Request& request) {
+  Reading reading;
+  Clock clock(reading.stats);
+  bool on_machine = request.host || !request.environment.empty() || !request.sysroot.empty();
+  if (on_machine) reading.machine = find_machine(request.sysroot);
+  reading.machine.strict = request.host;
+  reading.inputs = open_inputs(request, reading.machine);
+  clock.lap("open");
+  std::future<Rules> loaded = std::async(std::launch::async, load_rules);
+  device_question(request);  // a question that makes no sense is told before anything is read
+  Rules rules;
+  read_inputs(loaded, request, rules, reading);
+  Memory memory;
+  return judge(rules, request, reading, memory);
 }
 
 }  // namespace wheelvet

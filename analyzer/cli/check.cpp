@@ -3,7 +3,11 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
 #include "compare_ranks.h"
+#include "config/baseline.h"
+#include "facts/metadata.h"
+#include "machine/probe_facts.h"
 #include "report/finding_rows.h"
 #include "report/render.h"
 #include "run.h"
@@ -18,12 +22,8 @@ int exit_code(const Report& report, const Options& options) {
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
                            [&](const Finding& finding) { return counts(finding, threshold); });
   if (found) return 1;
-  bool rests_on_trust =
-      std::any_of(report.assumptions.begin(), report.assumptions.end(),
-                  [](const Assumption& each) { return each.kind != "interpreter"; }) ||
-      std::any_of(report.inputs.begin(), report.inputs.end(),
-                  [](const ReportInput& each) { return each.kind == "stub"; });
-  if (!report.complete || (options.strict && rests_on_trust)) return 3;
+  bool trusts = rests_on_trust(report) || !options.probe.empty();
+  if (!report.complete || (options.strict && trusts)) return 3;
   return 0;
 }
 
@@ -31,11 +31,11 @@ std::string rendered(const Report& report, const std::string& format, const Opti
                      bool color) {
   RenderOptions render{threshold_of(options.fail_on)};
   if (format == "json") return render_json(report, options.stats);
-  if (format == "sarif") return render_sarif(report, load_catalog(), render);
+  if (format == "sarif") return render_sarif({{"", &report}}, load_catalog(), render);
   if (format == "junit") return render_junit(report, render);
   if (format == "markdown") return render_markdown(report, render);
   if (format == "html") return render_html(report);
-  if (format == "github") return render_github(report, render);
+  if (format == "github") return render_github(report, "", render);
   return render_text(report, {color, options.quiet ? -1 : options.verbose, options.stats});
 }
 
@@ -59,12 +59,38 @@ std::string environment_of(const Options& options) {
 
 }  // namespace
 
+void ask_as_probed(const Options& typed, Request& request) {
+  if (!typed.gpus.empty() || !typed.driver.empty()) {
+    throw WrongUsage("--probe stands for --gpu and --driver: give one or the other");
+  }
+  ProbeFacts facts = read_probe(typed.probe);
+  request.gpus = facts.gpus;
+  request.driver = facts.driver;
+}
+
+std::string scope_of_probe(const std::string& file) {
+  return "GPUs and driver as a result of the probe has them, which is not signed: " +
+         std::string(base_name(file));
+}
+
 Severity threshold_of(const std::string& name) {
   if (name == "note") return Severity::note;
   return name == "warning" ? Severity::warning : Severity::error;
 }
 
-int run_check(const Options& options) {
+bool rests_on_trust(const Report& report) {
+  return std::any_of(report.assumptions.begin(), report.assumptions.end(),
+                     [](const Assumption& each) { return each.kind != "interpreter"; }) ||
+         std::any_of(report.inputs.begin(), report.inputs.end(),
+                     [](const ReportInput& each) { return each.kind == "stub"; });
+}
+
+int run_check(const Options& typed) {
+  Settings settings = settle(typed);
+  const Options& options = settings.options;
+  Gate gate = gate_of(settings);
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   Request request;
   request.targets = options.targets;
   request.providers = options.providers;
@@ -77,8 +103,7 @@ int run_check(const Options& options) {
   request.alone = options.alone;
   request.imports = options.imports;
   request.gpus = options.gpus;
-  bool version = options.driver.find_first_not_of("0123456789.") == std::string::npos;
-  if (!version) throw WrongUsage("--driver " + options.driver + ": is no version (580.65.06)");
+  if (!options.probe.empty()) ask_as_probed(typed, request);
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =
@@ -91,6 +116,11 @@ int run_check(const Options& options) {
   Report report = check(request);
   compare_ranks(request, options.rank_environments, report);
   progress.end();
+  if (!options.probe.empty()) report.scope.push_back(scope_of_probe(options.probe));
+  apply_gate(gate, report);
+  for (Finding& finding : judge_gate(gate)) report.findings.push_back(std::move(finding));
+  sort_findings(report.findings);
+  if (baseline) apply_baseline(*baseline, report);
   for (const auto& [format, path] : options.format_files) {
     write_file(path, rendered(report, format, options, false));
   }

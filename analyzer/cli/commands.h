@@ -4,7 +4,8 @@
 #include <string>
 
 #include "cli/options.h"
-#include "wheelvet/finding.h"
+#include "run.h"
+#include "wheelvet/report.h"
 
 namespace wheelvet::cli {
 
@@ -18,6 +19,21 @@ int run_doctor(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);
+int run_config(const Options& options);
+int run_matrix(const Options& options);
+int run_merge(const Options& options);
+int run_completion(const Options& options);
+int run_manual(const Options& options);
+
+/// True when a verdict rests on assumptions or stubs, which --strict does not accept.
+bool rests_on_trust(const Report& report);
+
+/// GPUs and driver that a probe saw, perhaps on another machine, in place of --gpu and --driver
+/// and of what the configuration says of them.
+void ask_as_probed(const Options& typed, Request& request);
+
+/// What the report says of it.
+std::string scope_of_probe(const std::string& file);
 
 /// The severity that a name on the command line stands for.
 Severity threshold_of(const std::string& name);

@@ -35,6 +35,16 @@ int dispatch(const cli::Options& options) {
       return cli::run_rules(options);
     case cli::Command::schema:
       return cli::run_schema(options);
+    case cli::Command::config:
+      return cli::run_config(options);
+    case cli::Command::matrix:
+      return cli::run_matrix(options);
+    case cli::Command::merge:
+      return cli::run_merge(options);
+    case cli::Command::completion:
+      return cli::run_completion(options);
+    case cli::Command::manual:
+      return cli::run_manual(options);
     case cli::Command::none:
       break;
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "cli/option_table.h"
 #include "report/version.h"
 
 namespace wheelvet::cli {
@@ -45,49 +46,112 @@ void add_python(CLI::App& app, Options& options) {
       ->type_name("X.Y[t]");
 }
 
-// "sarif=out.sarif" goes to that file, "json" to the output.
-void add_format(const std::string& typed, bool& chosen, Options& options) {
-  std::size_t equals = typed.find('=');
-  std::string name = typed.substr(0, equals);
-  const std::vector<std::string>& known = report_formats();
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    throw CLI::ValidationError("--format",
-                               fmt::format("{} is none of: {}", name, fmt::join(known, ", ")));
-  }
-  if (equals != std::string::npos) {
-    std::string file = typed.substr(equals + 1);
-    if (file.empty()) throw CLI::ValidationError("--format", name + "= names no file");
-    for (const auto& [other, path] : options.format_files) {
-      if (path == file) {
-        throw CLI::ValidationError("--format", other + " and " + name + " go to one file");
-      }
-    }
-    options.format_files.emplace_back(name, file);
-    return;
-  }
-  if (chosen) {
-    throw CLI::ValidationError("--format",
-                               "only one format goes to the output: name a file for "
-                               "the others, as in sarif=FILE");
-  }
-  chosen = true;
-  options.format = name;
-}
-
-void add_report_output(CLI::App& app, Options& options) {
+void add_report_output(CLI::App& app, Options& options, bool of_matrix) {
   app.add_option_function<std::vector<std::string>>(
          "--format",
          [&options](const std::vector<std::string>& typed) {
-           bool chosen = false;
-           for (const std::string& each : typed) add_format(each, chosen, options);
+           std::string reason = choose_formats(typed, options);
+           if (!reason.empty()) throw CLI::ValidationError("--format", reason);
          },
-         "text (default), json, sarif, junit, markdown, html or github; with =FILE it goes\n"
-         "there, beside the output; may be repeated")
+         fmt::format("{}; text is the default. With =FILE it goes there,\n"
+                     "beside the output; may be repeated",
+                     fmt::join(report_formats(of_matrix), ", ")))
       ->type_name("FORMAT[=FILE]")
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
   add_output_place(app, options);
+}
+
+// What decides a verdict.
+void add_scenario(CLI::App& app, Options& options) {
+  app.add_option("--with", options.providers,
+                 "what is taken to be there beside it: a wheel or folder; may be repeated")
+      ->type_name("PROVIDER")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  app.add_option("--env", options.environment,
+                 "a venv, conda or system prefix: the targets are laid over it as pip would,\n"
+                 "and this machine's libraries are read (default without TARGET: the active one)")
+      ->type_name("PREFIX");
+  app.add_flag("--host", options.host,
+               "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
+               "is assumed");
+  app.add_option("--sysroot", options.sysroot,
+                 "judge for the machine whose root is this folder, such as a container's image")
+      ->type_name("DIR");
+  app.add_option("--python", options.python,
+                 "interpreter, such as 3.12 or 3.13t (default: the tags')")
+      ->type_name("X.Y[t]");
+  add_platform(app, options);
+  app.add_option("--import", options.imports, "import this module first for every root")
+      ->type_name("NAME")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  app.add_flag("--alone", options.alone,
+               "what dlopen of each file alone does: nothing is imported or opened before it\n"
+               "but what --import names, and nothing is excused");
+  app.add_option("--driver", options.driver,
+                 "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            bool number = !text.empty() && text.front() != '.' &&
+                          text.find_first_not_of("0123456789.") == std::string::npos;
+            return number ? std::string() : std::string("not of the form 580.65.06");
+          },
+          "", ""))
+      ->type_name("VERSION");
+  app.add_option("--gpu", options.gpus,
+                 "judge the device code for these GPUs: sm_120, 12.0, a product such as\n"
+                 "'RTX PRO 6000 Blackwell', or host for this machine's; a list or repeated")
+      ->type_name("GPU")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+void add_probed(CLI::App& app, Options& options) {
+  app.add_option("--probe", options.probe,
+                 "result of `wheelvet probe --format json`: its GPUs and driver stand for --gpu\n"
+                 "and --driver")
+      ->type_name("FILE");
+}
+
+// What decides whether a finding counts, and how much is read.
+void add_counting(CLI::App& app, Options& options) {
+  app.add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  app.add_option("--select", options.select, "only these rules count: SYM-001, SYM or S*")
+      ->type_name("RULE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  app.add_option("--ignore", options.ignore, "these rules do not count")
+      ->type_name("RULE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  app.add_option("--baseline", options.baseline,
+                 "findings that this earlier report (JSON) has do not count")
+      ->type_name("FILE");
+  app.add_flag("--strict", options.strict,
+               "assumptions and stub wheels are unanswered questions (exit 3)");
+  app.add_flag("--hash", options.hash,
+               "read every member of the wheels: CRC and the sha256 in RECORD");
+  app.add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")->type_name("N");
+}
+
+void add_config_file(CLI::App& app, Options& options) {
+  CLI::Option* file =
+      app.add_option("--config", options.config,
+                     "configuration file (default: wheelvet.toml, or pyproject.toml with\n"
+                     "[tool.wheelvet], of this folder or the nearest above)")
+          ->type_name("FILE");
+  app.add_flag("--no-config", options.no_config, "obey no configuration file")->excludes(file);
 }
 
 void add_check(CLI::App& app, Options& options) {
@@ -97,18 +161,8 @@ void add_check(CLI::App& app, Options& options) {
                    "wheel, stub wheel, folder or shared object, NAME==VERSION of the "
                    "index,\ntorch==VERSION of the history; none: the environment")
       ->type_name("");
-  check
-      ->add_option("--with", options.providers,
-                   "what is taken to be there beside it: a wheel or folder; may be repeated")
-      ->type_name("PROVIDER")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  check
-      ->add_option("--env", options.environment,
-                   "a venv, conda or system prefix: the targets are laid over it as pip would,\n"
-                   "and this machine's libraries are read (default without TARGET: the active one)")
-      ->type_name("PREFIX");
+  add_scenario(*check, options);
+  add_probed(*check, options);
   check
       ->add_option("--rank-env", options.rank_environments,
                    "the environment of other ranks of the same job: an error when the NCCL that\n"
@@ -117,61 +171,11 @@ void add_check(CLI::App& app, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  check->add_flag("--host", options.host,
-                  "this machine's libraries have to do, the NVIDIA driver's too: nothing of it\n"
-                  "is assumed");
-  check
-      ->add_option(
-          "--driver", options.driver,
-          "NVIDIA driver it is to run with, such as 580.65.06: an error when it is too old")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            bool number = !text.empty() && text.front() != '.' &&
-                          text.find_first_not_of("0123456789.") == std::string::npos;
-            return number ? std::string() : std::string("not of the form 580.65.06");
-          },
-          "", ""))
-      ->type_name("VERSION");
-  check
-      ->add_option("--sysroot", options.sysroot,
-                   "judge for the machine whose root is this folder, such as a container's image")
-      ->type_name("DIR");
-  check
-      ->add_option("--python", options.python,
-                   "interpreter, such as 3.12 or 3.13t (default: the tags')")
-      ->type_name("X.Y[t]");
-  add_platform(*check, options);
-  check->add_option("--import", options.imports, "import this module first for every root")
-      ->type_name("NAME")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  check->add_flag("--alone", options.alone,
-                  "what dlopen of each file alone does: nothing is imported or opened before it\n"
-                  "but what --import names, and nothing is excused");
-  check
-      ->add_option("--gpu", options.gpus,
-                   "judge the device code for these GPUs: sm_120, 12.0, a product such as\n"
-                   "'RTX PRO 6000 Blackwell', or host for this machine's; a list or repeated")
-      ->type_name("GPU")
-      ->delimiter(',')
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  check
-      ->add_option("--fail-on", options.fail_on,
-                   "exit 1 from this severity on: error, warning, note")
-      ->check(CLI::IsMember({"error", "warning", "note"}))
-      ->type_name("SEVERITY");
-  check->add_flag("--strict", options.strict,
-                  "assumptions and stub wheels are unanswered questions (exit 3)");
-  check->add_flag("--hash", options.hash,
-                  "read every member of the wheels: CRC and the sha256 in RECORD");
+  add_counting(*check, options);
+  add_config_file(*check, options);
   check->add_flag("--plans", options.plans, "keep the load plans in JSON (text: -v)");
-  check->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
-      ->type_name("N");
   check->add_flag("--stats", options.stats, "time and bytes per stage");
-  add_report_output(*check, options);
+  add_report_output(*check, options, false);
   check->footer(
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
@@ -181,6 +185,68 @@ void add_check(CLI::App& app, Options& options) {
       "Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage,\n"
       "  3 a question could not be answered, 4 internal error.");
   check->callback([&options] { options.command = Command::check; });
+}
+
+void add_matrix(CLI::App& app, Options& options) {
+  CLI::App* matrix = app.add_subcommand("matrix", "many wheels beside many providers, one table");
+  matrix->add_option("FILE", options.targets, "the matrix file (TOML)")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  matrix->add_option("--shard", options.shard, "only the I-th of N parts of the cells")
+      ->type_name("I/N");
+  CLI::Option* cache =
+      matrix
+          ->add_option("--cache", options.cache,
+                       "folder of results that are kept (default: wheelvet/results\n"
+                       "in XDG_CACHE_HOME or ~/.cache)")
+          ->type_name("DIR");
+  matrix->add_flag("--no-cache", options.no_cache, "judge every cell anew and keep nothing")
+      ->excludes(cache);
+  add_platform(*matrix, options);
+  add_probed(*matrix, options);
+  add_counting(*matrix, options);
+  add_config_file(*matrix, options);
+  add_report_output(*matrix, options, true);
+  matrix->footer(
+      "Examples:\n"
+      "  wheelvet matrix matrix.toml --format sarif=wheels.sarif\n"
+      "  wheelvet matrix matrix.toml --shard 2/8 --format jsonl=part-2.jsonl");
+  // Early, so that the options know which formats there are.
+  matrix->preparse_callback([&options](std::size_t) { options.command = Command::matrix; });
+  CLI::App* merge = app.add_subcommand("merge", "joins the parts of a matrix into one report");
+  merge->add_option("PART", options.targets, "files that matrix wrote as json or jsonl")
+      ->required()
+      ->type_name("");
+  merge
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  merge->add_flag("--strict", options.strict,
+                  "assumptions and stub wheels are unanswered questions (exit 3)");
+  add_report_output(*merge, options, true);
+  merge->footer(
+      "Examples:\n"
+      "  wheelvet merge part-*.jsonl\n"
+      "  wheelvet merge part-*.jsonl --format junit=wheels.xml --format html=wheels.html");
+  merge->preparse_callback([&options](std::size_t) { options.command = Command::merge; });
+}
+
+void add_config(CLI::App& app, Options& options) {
+  CLI::App* config =
+      app.add_subcommand("config", "the configuration in force, and where each value is from");
+  add_scenario(*config, options);
+  add_counting(*config, options);
+  add_config_file(*config, options);
+  config->add_option("--format", options.format, "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  config->footer(
+      "Examples:\n"
+      "  wheelvet config\n"
+      "  wheelvet config --config ci/wheelvet.toml --fail-on warning --format json");
+  config->callback([&options] { options.command = Command::config; });
 }
 
 void add_compat(CLI::App& app, Options& options) {
@@ -413,28 +479,70 @@ void add_documents(CLI::App& app, Options& options) {
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
   schema
-      ->add_option("NAME", options.targets,
-                   "report, load-plan, inspect, compat, explain, diff, doctor, probe or tuning")
+      ->add_option(
+          "NAME", options.targets,
+          "report, load-plan, inspect, matrix, compat, explain, diff, doctor, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
+  CLI::App* completion = app.add_subcommand("completion", "a script that completes the options");
+  completion->add_option("SHELL", options.targets, "bash, zsh or fish")
+      ->required()
+      ->expected(1)
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->type_name("");
+  completion->footer(
+      "Examples:\n"
+      "  source <(wheelvet completion bash)\n"
+      "  wheelvet completion fish > ~/.config/fish/completions/wheelvet.fish");
+  completion->callback([&options] { options.command = Command::completion; });
+  CLI::App* manual = app.add_subcommand("manual", "the manual page, for man(1)");
+  manual->footer("Examples:\n  wheelvet manual | man -l -\n  wheelvet manual > wheelvet.1");
+  manual->callback([&options] { options.command = Command::manual; });
 }
 
 }  // namespace
 
-const std::vector<std::string>& report_formats() {
-  static const std::vector<std::string> names = {"text",     "json", "sarif", "junit",
-                                                 "markdown", "html", "github"};
-  return names;
+const std::vector<std::string>& report_formats(bool of_matrix) {
+  static const std::vector<std::string> report = {"text",     "json", "sarif", "junit",
+                                                  "markdown", "html", "github"};
+  static const std::vector<std::string> matrix = {"text",  "json",     "jsonl", "sarif",
+                                                  "junit", "markdown", "html",  "github"};
+  return of_matrix ? matrix : report;
 }
 
-Options read_options(int argc, char** argv, int& exit_code) {
-  Options options;
-  CLI::App app(
-      "wheelvet says before installation whether the native modules of a Python wheel will "
-      "import.",
-      "wheelvet");
-  app.set_version_flag("--version", std::string("wheelvet ") + program_version());
+std::string choose_formats(const std::vector<std::string>& words, Options& options) {
+  const std::vector<std::string>& known =
+      report_formats(options.command == Command::matrix || options.command == Command::merge);
+  bool chosen = false;
+  for (const std::string& word : words) {
+    std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return fmt::format("{} is none of: {}", name, fmt::join(known, ", "));
+    }
+    if (equals == std::string::npos) {
+      if (chosen) {
+        return "only one format goes to the output: name a file for the others, as in sarif=FILE";
+      }
+      chosen = true;
+      options.format = name;
+      continue;
+    }
+    std::string file = word.substr(equals + 1);
+    if (file.empty()) return name + "= names no file";
+    for (const auto& [other, path] : options.format_files) {
+      if (path == file) return other + " and " + name + " go to one file";
+    }
+    options.format_files.emplace_back(name, file);
+  }
+  return {};
+}
+
+namespace {
+
+void add_commands(CLI::App& app, Options& options) {
+  app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
   add_check(app, options);
   add_compat(app, options);
@@ -444,15 +552,64 @@ Options read_options(int argc, char** argv, int& exit_code) {
   add_stub(app, options);
   add_doctor(app, options);
   add_probe(app, options);
+  add_matrix(app, options);
+  add_config(app, options);
   add_documents(app, options);
   app.footer(
       "Examples:\n"
       "  wheelvet check sgl_kernel-0.3.21-*.whl --with torch-2.10.0-*.whl\n"
       "  wheelvet inspect torch-2.10.0-*.whl\n"
       "`wheelvet COMMAND --help` tells more.");
+}
+
+constexpr const char* purpose =
+    "wheelvet says before installation whether the native modules of a Python wheel will import.";
+
+// CLI11 writes a checked option's type as "FORMAT:{text,json}".
+OptionRow row_of(const CLI::Option& option) {
+  OptionRow row{option.get_name(false, true), "", option.get_description(), {}};
+  std::string type = option.get_items_expected_max() > 0 ? option.get_type_name() : "";
+  std::size_t open = type.find(":{");
+  row.value = type.substr(0, open);
+  if (open == std::string::npos) return row;
+  std::string words = type.substr(open + 2, type.find('}') - open - 2);
+  for (std::size_t at = 0; at < words.size();) {
+    std::size_t end = std::min(words.find(',', at), words.size());
+    row.words.push_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<CommandRow> option_table() {
+  Options options;
+  CLI::App app(purpose, "wheelvet");
+  add_commands(app, options);
+  std::vector<CommandRow> out;
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    CommandRow& row = out.emplace_back();
+    row = {command->get_name(), command->get_description(), command->get_footer(), {}};
+    for (const CLI::Option* option : command->get_options()) row.options.push_back(row_of(*option));
+  }
+  return out;
+}
+
+Options read_options(int argc, char** argv, int& exit_code) {
+  Options options;
+  CLI::App app(purpose, "wheelvet");
+  add_commands(app, options);
   exit_code = -1;
   try {
     app.parse(argc, argv);
+    for (const CLI::App* used : app.get_subcommands()) {
+      for (const CLI::Option* option : used->get_options()) {
+        if (option->count() && !option->get_lnames().empty()) {
+          options.typed.insert(option->get_lnames().front());
+        }
+      }
+    }
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
   }

@@ -203,7 +203,8 @@ Difference find_difference(const DifferenceRequest& request) {
   reading.device_inputs = {0, 1};
   Facts facts = read_facts(inputs, reading);
   lap("facts");
-  std::optional<AskedHistory> history = open_releases(inputs, facts);
+  std::optional<AskedHistory> history;
+  open_releases(inputs, facts, history);
   Rules rules = load_rules();
   Cast cast{inputs, facts, 0, 1, users, providers};
   unsigned jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());

@@ -46,9 +46,9 @@ std::string driver_of(const HostFacts& host) {
 
 }  // namespace
 
-std::vector<Expectation> judge_expectations(const TomlText& wanted, const HostFacts& host,
-                                            const TomlText& rules) {
-  std::vector<Expectation> out;
+std::vector<VerificationLine> judge_expectations(const TomlText& wanted, const HostFacts& host,
+                                                 const TomlText& rules) {
+  std::vector<VerificationLine> out;
   auto add = [&](std::string name, std::string want, std::string found, bool met) {
     out.push_back(
         {std::move(name), std::move(want), found.empty() ? "not there" : std::move(found), met});
@@ -88,9 +88,9 @@ std::vector<Expectation> judge_expectations(const TomlText& wanted, const HostFa
   return out;
 }
 
-std::vector<Finding> check_expectations(const std::vector<Expectation>& lines) {
+std::vector<Finding> check_expectations(const std::vector<VerificationLine>& lines) {
   std::vector<Finding> findings;
-  for (const Expectation& line : lines) {
+  for (const VerificationLine& line : lines) {
     if (line.met) continue;
     findings.push_back(new_finding(
         "EXP-001", Severity::error,

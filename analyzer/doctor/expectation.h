@@ -12,11 +12,11 @@
 namespace wheelvet {
 
 /// Compares a list with the host. WrongUsage for a line that means nothing.
-std::vector<Expectation> judge_expectations(const TomlText& wanted, const HostFacts& host,
-                                            const TomlText& rules);
+std::vector<VerificationLine> judge_expectations(const TomlText& wanted, const HostFacts& host,
+                                                 const TomlText& rules);
 
 /// A finding for each line that is not met.
-std::vector<Finding> check_expectations(const std::vector<Expectation>& lines);
+std::vector<Finding> check_expectations(const std::vector<VerificationLine>& lines);
 
 /// The present state as such a list.
 std::string record_expectations(const HostFacts& host, const TomlText& rules);

@@ -86,7 +86,7 @@ struct Writer {
       fact("cache", fmt::format("{} {} ({:.1f} MB, {} libraries)", each.kind, each.path,
                                 static_cast<double>(each.bytes) / 1e6, each.libraries));
     }
-    for (const Expectation& each : report.expectations) {
+    for (const VerificationLine& each : report.expectations) {
       fact(each.met ? "met" : "not met", fmt::format("{} = {}{}", each.name, each.wanted,
                                                      each.met ? "" : ", found " + each.found));
     }

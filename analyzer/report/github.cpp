@@ -24,8 +24,10 @@ std::string annotation(std::string_view command, const std::string& title,
 
 }  // namespace
 
-std::string render_github(const Report& report, const RenderOptions& options) {
+std::string render_github(const Report& report, const std::string& name,
+                          const RenderOptions& options) {
   std::string out;
+  std::string beside = name.empty() ? "" : " beside " + printable(name);
   for (const Finding& finding : report.findings) {
     std::string message = printable(finding.title);
     std::string remark = remark_of(finding);
@@ -35,17 +37,17 @@ std::string render_github(const Report& report, const RenderOptions& options) {
     }
     std::size_t input = input_of(report, finding);
     std::string label = input == none ? "" : " in " + printable(report.inputs[input].label);
-    out +=
-        annotation(command_of(finding, options.threshold),
-                   fmt::format("{} {}{}", finding.id, to_string(finding.severity), label), message);
+    out += annotation(
+        command_of(finding, options.threshold),
+        fmt::format("{} {}{}{}", finding.id, to_string(finding.severity), label, beside), message);
   }
   for (const Undecided& each : report.undecided) {
-    out += annotation("warning", "undecided",
+    out += annotation("warning", "undecided" + beside,
                       fmt::format("{} imports may belong to {}, which is not among the inputs",
                                   each.count, printable(each.owner)));
   }
   for (const Problem& problem : report.problems) {
-    out += annotation("error", "could not be read", to_line(problem));
+    out += annotation("error", "could not be read" + beside, to_line(problem));
   }
   // Last, and no command: what a person reads in the log.
   return out +

@@ -443,7 +443,7 @@ Json header() {
 
 }  // namespace
 
-std::string render_json(const Report& report, bool stats) {
+std::string render_json(const Report& report, bool stats, int indent) {
   Json out = header();
   out["verdict"] = to_string(report.verdict);
   out["headline"] = text(report.headline);
@@ -474,7 +474,7 @@ std::string render_json(const Report& report, bool stats) {
   out["scope"] = texts(report.scope);
   out["configuration"] = text(report.configuration);
   if (stats) out["stats"] = of(report.stats);
-  return out.dump(2) + "\n";
+  return out.dump(indent) + "\n";
 }
 
 std::string render_json(const Inspection& inspection) {
@@ -524,7 +524,7 @@ std::string render_json(const DoctorReport& report, bool stats) {
   }
   out["findings"] = all(report.findings);
   out["expectations"] = Json::array();
-  for (const Expectation& each : report.expectations) {
+  for (const VerificationLine& each : report.expectations) {
     out["expectations"].push_back({{"name", text(each.name)},
                                    {"wanted", text(each.wanted)},
                                    {"found", text(each.found)},
@@ -576,8 +576,8 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 }
 
 std::vector<std::string> json_schema_names() {
-  return {"report", "load-plan", "inspect", "compat", "explain",
-          "diff",   "doctor",    "probe",   "tuning"};
+  return {"report",  "load-plan", "inspect", "matrix", "compat",
+          "explain", "diff",      "doctor",  "probe",  "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

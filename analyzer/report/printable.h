@@ -12,4 +12,7 @@ namespace wheelvet {
 /// \\, so that two different names never print alike.
 std::string printable(std::string_view text);
 
+/// The text that printable() was given: printable(from_printable(x)) is x for every x it made.
+std::string from_printable(std::string_view text);
+
 }  // namespace wheelvet

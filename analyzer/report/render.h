@@ -26,9 +26,16 @@ struct RenderOptions {
   Severity threshold = Severity::error;  ///< findings below it do not count
 };
 
-/// SARIF 2.1.0: the rules of the catalogue in its order, a result per finding.
-std::string render_sarif(const Report& report, const std::vector<CatalogEntry>& catalog,
-                         const RenderOptions& options);
+/// A report with what it is called among others: "torch 2.9.1, 3.12", or nothing.
+struct NamedReport {
+  std::string name;
+  const Report* report = nullptr;
+};
+
+/// SARIF 2.1.0: the rules of the catalogue in its order, a result per finding. One run, whatever
+/// the number of reports: services limit the number of runs in a file.
+std::string render_sarif(const std::vector<NamedReport>& reports,
+                         const std::vector<CatalogEntry>& catalog, const RenderOptions& options);
 
 /// JUnit XML: a suite per target, a case per root and per finding.
 std::string render_junit(const Report& report, const RenderOptions& options);
@@ -45,11 +52,13 @@ std::string render_markdown(const Report& report, const RenderOptions& options);
 std::string render_html(const Report& report);
 std::string html_report(const Report& report);
 
-/// GitHub workflow commands.
-std::string render_github(const Report& report, const RenderOptions& options);
+/// GitHub workflow commands; `name` goes into the titles.
+std::string render_github(const Report& report, const std::string& name,
+                          const RenderOptions& options);
 
-/// Pretty-printed JSON of the report schema; no time stamps, no absolute paths.
-std::string render_json(const Report& report, bool stats);
+/// JSON of the report schema; no time stamps, no absolute paths. `indent`: blanks per level, -1 for
+/// one line.
+std::string render_json(const Report& report, bool stats, int indent = 2);
 
 /// What `doctor` says.
 std::string render_text(const DoctorReport& report, const TextOptions& options);
@@ -61,8 +70,7 @@ std::string render_json_error(const Problem& problem, int exit_code);
 /// The catalogue as JSON.
 std::string render_json_rules(const std::vector<CatalogEntry>& catalog);
 
-/// A JSON Schema (2020-12) by name: "report", "load-plan", "inspect", "compat", "doctor",
-/// "probe", "tuning". Empty for an unknown name.
+/// A JSON Schema (2020-12) by name, one of `json_schema_names`. Empty for an unknown name.
 std::string json_schema(const std::string& name);
 std::vector<std::string> json_schema_names();
 

@@ -13,7 +13,9 @@
 #include "embedded_rules.h"
 #include "rules/cuda_rules.h"
 #include "rules/device_rules.h"
+#include "rules/embedded_texts.h"
 #include "rules/messages.h"
+#include "rules/toml_document.h"
 #include "rules/toml_text.h"
 #include "wheelvet/link.h"
 #include "wheelvet/problem.h"
@@ -147,6 +149,32 @@ void read_policies(Rules& rules) {
   });
 }
 
+Document document_of(const toml::node& node) {
+  Document out;
+  if (const toml::table* table = node.as_table()) {
+    out = empty_table();
+    for (auto&& [key, value] : *table) out.set(std::string(key.str()), document_of(value));
+  } else if (const toml::array* array = node.as_array()) {
+    out = empty_list();
+    for (const toml::node& item : *array) out.add(document_of(item));
+  } else if (const auto* text = node.as_string()) {
+    out = text->get();
+  } else if (const auto* truth = node.as_boolean()) {
+    out = truth->get();
+  } else if (const auto* integer = node.as_integer()) {
+    out.kind = Document::Kind::integer;
+    out.integer = integer->get();
+  } else if (const auto* real = node.as_floating_point()) {
+    out.kind = Document::Kind::real;
+    out.real = real->get();
+  } else if (const auto* date = node.as_date()) {
+    out = fmt::format("{:04}-{:02}-{:02}", date->get().year, date->get().month, date->get().day);
+    out.kind = Document::Kind::date;
+  }
+  out.line = node.source().begin.line;
+  return out;
+}
+
 std::vector<std::string_view> words(std::string_view line, char separator) {
   std::vector<std::string_view> out;
   while (!line.empty()) {
@@ -178,6 +206,15 @@ std::uint32_t column_bits(const std::vector<std::string>& columns, std::string_v
 }
 
 }  // namespace
+
+Document read_toml(std::string_view text, const std::string& name) {
+  try {
+    return document_of(toml::parse(text, std::string_view(name)));
+  } catch (const toml::parse_error& error) {
+    throw WrongUsage(
+        fmt::format("{}:{}: {}", name, error.source().begin.line, error.description()));
+  }
+}
 
 ExportTable read_export_table(std::string_view lines) {
   ExportTable table;
@@ -215,6 +252,15 @@ std::string_view embedded_text(std::string_view name) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string_view, std::string_view>> embedded_texts() {
+  std::vector<std::pair<std::string_view, std::string_view>> out;
+  for (unsigned i = 0; i < detail::embedded_file_count; ++i) {
+    std::string_view name = detail::embedded_files[i].name;
+    out.emplace_back(name, embedded_text(name));
+  }
+  return out;
+}
 
 std::string_view rules_text(std::string_view name) {
   const char* folder = std::getenv("WHEELVET_RULES");

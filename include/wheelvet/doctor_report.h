@@ -27,7 +27,7 @@ struct DoctorCache {
 };
 
 /// A line of a verification list.
-struct Expectation {
+struct VerificationLine {
   std::string name;  ///< "packages.torch"
   std::string wanted, found;
   bool met = false;
@@ -51,7 +51,7 @@ struct DoctorReport {
   std::vector<DoctorToolkit> toolkits;
   std::vector<DoctorSetting> settings;  ///< of NCCL
   std::vector<DoctorCache> caches;
-  std::vector<Expectation> expectations;
+  std::vector<VerificationLine> expectations;
   std::vector<WrittenFix> written;
   std::vector<Finding> findings;
   std::vector<Problem> problems;

@@ -2,6 +2,7 @@
 
 import html.parser
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -133,6 +134,396 @@ def test_formats_that_make_no_sense_are_wrong_usage():
                       ["--format", "json=a", "--format", "sarif=a"]):
         done = run("check", SGL, *arguments)
         assert done.returncode == 2 and not done.stdout, (arguments, done)
+
+
+
+def project(name, text, file="wheelvet.toml"):
+    folder = WORK / name
+    folder.mkdir()
+    (folder / file).write_text(text)
+    return folder
+
+
+def checked(folder, *arguments, torch=NEWER, **options):
+    """Exit code and report of a check that is run in a folder."""
+    done = run("check", SGL, "--with", torch, "--format", "json", *arguments, cwd=folder, **options)
+    parsed = json.loads(done.stdout)
+    validate(parsed, "report")
+    return done.returncode, parsed
+
+
+def ids(parsed, **wanted):
+    return sorted(each["id"] for each in parsed["findings"]
+                  if all(bool(each[key]) == value for key, value in wanted.items()))
+
+
+SUPPRESS = """
+[[suppress]]
+rule = "SYM-001"
+object = "sgl_kernel/*"
+reason = "waits for the build for torch 2.10"
+"""
+
+
+def test_the_command_line_goes_before_the_file_and_the_file_before_the_default():
+    folder = project("precedence", 'fail-on = "warning"\n')
+    assert checked(folder, torch=FITTING)[0] == 1
+    assert checked(folder, "--fail-on", "error", torch=FITTING)[0] == 0
+    assert checked(folder, "--no-config", torch=FITTING)[0] == 0
+    (folder / "below").mkdir()
+    code, parsed = checked(folder / "below", torch=FITTING)
+    assert code == 1 and parsed["configuration"] == "../wheelvet.toml", parsed["configuration"]
+
+
+def test_config_says_where_each_value_is_from():
+    folder = project("origins", '[project]\nname = "x"\n[tool.wheelvet]\npython = "3.12"\nstrict = true\n'
+                                '[tool.wheelvet.severity]\nVER-002 = "error"\n', "pyproject.toml")
+    shown = json.loads(run("config", "--format", "json", "--fail-on", "note", cwd=folder).stdout)
+    known = {each["key"]: (each["values"], each["origin"]) for each in shown["settings"]}
+    assert shown["file"] == "pyproject.toml"
+    assert known["python"] == (["3.12"], "pyproject.toml:4")
+    assert known["strict"] == (["true"], "pyproject.toml:5")
+    assert known["fail-on"] == (["note"], "command line")
+    assert known["host"] == (["false"], "default")
+    assert known["severity"] == (["VER-002 = error"], "pyproject.toml:7")
+    text = run("config", cwd=folder).stdout
+    assert "pyproject.toml:4" in text and "default" in text
+
+
+def test_a_severity_of_ones_own_decides_the_exit_code():
+    folder = project("severity", '[severity]\nSYM-001 = "note"\n')
+    code, parsed = checked(folder)
+    assert code == 0 and parsed["verdict"] == "fails"  # it does not load, whatever is thought of it
+    folder = project("severity2", '[severity]\nLIB-002 = "error"\n')
+    assert checked(folder, torch=FITTING)[0] == 1
+
+
+def test_ignored_and_unselected_rules_are_shown_and_do_not_count():
+    folder = project("ignore", 'ignore = ["SYM"]\n')
+    code, parsed = checked(folder)
+    assert code == 0 and ids(parsed, suppressed=True) == ["SYM-001"]
+    folder = project("select", 'select = ["LIB-*"]\n')
+    code, parsed = checked(folder, "--fail-on", "warning")
+    assert code == 1 and set(ids(parsed, suppressed=False)) == {"LIB-002", "LIB-007"}
+
+
+def test_a_suppression_covers_what_it_names_and_says_why():
+    code, parsed = checked(project("suppress", SUPPRESS))
+    assert code == 0
+    (covered,) = [each for each in parsed["findings"] if each["suppressed"]]
+    assert covered["suppressed"] == "waits for the build for torch 2.10 (wheelvet.toml:2)"
+    text = run("check", SGL, "--with", NEWER, cwd=WORK / "suppress").stdout
+    assert "1 suppressed" in text and "wheelvet.toml" in text
+
+
+def test_a_finding_that_is_covered_in_part_counts():
+    code, parsed = checked(project("part", SUPPRESS.replace("sgl_kernel/*", "flash_ops.abi3.so")))
+    assert code == 1 and ids(parsed, suppressed=True) == []
+    assert "CFG-001" not in ids(parsed)
+    both = "".join(SUPPRESS.replace('object = "sgl_kernel/*"', f'symbol = "{name}"')
+                   for name in ("c10::MessageLogger::*", "*c10_cuda_check*"))
+    assert checked(project("both", both))[0] == 0
+
+
+def test_a_suppression_that_matches_nothing_is_a_finding():
+    code, parsed = checked(project("stale", SUPPRESS), torch=FITTING)
+    assert code == 0 and "CFG-001" in ids(parsed)
+    assert checked(WORK / "stale", "--fail-on", "warning", torch=FITTING)[0] == 1
+    scoped = project("scoped", SUPPRESS + 'provider = "torch==2.10*"\n')
+    assert "CFG-001" not in ids(checked(scoped, torch=FITTING)[1])
+    assert checked(scoped)[0] == 0
+
+
+def test_an_expired_suppression_hides_nothing_and_is_a_finding():
+    folder = project("expiry", SUPPRESS + "until = 2026-05-31\n")
+    before = dict(os.environ, SOURCE_DATE_EPOCH="1780185600")  # 2026-05-31
+    after = dict(os.environ, SOURCE_DATE_EPOCH="1780272000")  # a day later
+    assert checked(folder, env=before)[0] == 0
+    code, parsed = checked(folder, env=after)
+    assert code == 1 and "CFG-002" in ids(parsed) and ids(parsed, suppressed=True) == []
+
+
+def test_a_baseline_lets_pass_what_it_has_and_nothing_new():
+    full, part = WORK / "full.json", WORK / "part.json"
+    full.write_text(SHOWN["json"])
+    code, parsed = checked(WORK, "--baseline", full, "--fail-on", "note")
+    assert code == 0 and ids(parsed, known=False) == []
+    fewer = json.loads(SHOWN["json"])
+    for finding in fewer["findings"]:
+        finding["symbols"] = finding["symbols"][:1]
+        finding["title"] = finding["title"].replace("2 symbols", "1 symbol")
+    part.write_text(json.dumps(fewer))
+    code, parsed = checked(WORK, "--baseline", part)
+    assert code == 1 and ids(parsed, known=False) == ["SYM-001"]
+
+
+BAD = {
+    'fail_on = "error"\n': ":1: unknown key fail_on; did you mean fail-on?",
+    'x = 1\nfail-on = 3\n': ":1: unknown key x",
+    '\nfail-on = 3\n': ":2: fail-on has to be a text, not a number",
+    'fail-on = "warnings"\n': ":1: fail-on cannot be warnings; did you mean warning?",
+    'strict = "yes"\n': ":1: strict has to be true or false, not a text",
+    'select = ["SYM-01"]\n': ":1: no rule is called SYM-01; did you mean SYM-001?",
+    'select = [1]\n': ":1: select has to be a text, not a number",
+    'format = "yaml"\n': ":1: format: yaml is none of",
+    'jobs = -1\n': ":1: jobs has to be a number from 0 to 1024",
+    '[severity]\nLIB-002 = "fatal"\n': ":2: severity cannot be fatal",
+    '[severity]\nLIB-2 = "error"\n': ":2: no rule is called LIB-2",
+    'severity = 1\n': ":1: severity has to be a table",
+    'suppress = 1\n': ":1: suppress has to be tables",
+    '[[suppress]]\nrule = "SYM-001"\n': ":1: [suppress] needs a reason",
+    '[[suppress]]\nrule = "SYM-001"\nreason = " "\n': ":3: [suppress] needs a reason",
+    '[[suppress]]\nrule = "SYM-001"\nreason = "x"\nuntil = "soon"\n': ":4: until has to be a day",
+    '[[suppress]]\nrule = "SYM-001"\nreason = "x"\nuntil = "2026-02-30"\n': ":4: until has to be a day",
+    '[[suppress]]\nrule = "SYM-001"\nreason = "x"\nsymbols = "y"\n': ":4: unknown key symbols in [suppress]; "
+                                                                     "did you mean symbol?",
+    SUPPRESS + SUPPRESS: ":7: overlaps the suppression in line 2",
+    SUPPRESS + SUPPRESS.replace("sgl_kernel/*", "sgl_kernel/flash_ops.abi3.so"): ":7: overlaps",
+    'fail-on = \n': ":1: ",
+    'baseline = "nowhere.json"\n': ":1: baseline: nowhere.json matches no file",
+    'strict = true\nwith = ["nowhere.whl"]\n': ":2: with: nowhere.whl matches no file",
+    'with = ["nothing-*.whl"]\n': ":1: with: nothing-*.whl matches no file",
+    'env = "nowhere"\n': ":1: env: nowhere matches no file",
+    'python = "three"\n': ":1: python: three is not of the form 3.12",
+    'gpu = ["sm_120", "sm_90a"]\n': ":1: ",
+    'driver = "new"\n': ":1: driver: new is not of the form 580.65.06",
+    'platform = "arm64"\n': ":1: platform cannot be arm64",
+}
+
+
+def test_a_configuration_that_makes_no_sense_is_named_with_file_and_line():
+    for number, (text, wanted) in enumerate(BAD.items()):
+        done = run("check", SGL, cwd=project(f"bad{number}", text))
+        assert done.returncode == 2 and wanted in done.stderr, (text, wanted, done.stderr)
+        assert "wheelvet.toml:" in done.stderr, done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert run("check", SGL, "--config", WORK / "no.toml").returncode == 2
+    assert run("check", SGL, "--ignore", "SYM-9").returncode == 2
+    twice = project("twice", "strict = true\n")
+    (twice / "pyproject.toml").write_text("[tool.wheelvet]\nstrict = true\n")
+    done = run("check", SGL, cwd=twice)
+    assert done.returncode == 2 and "both configure" in done.stderr
+
+
+def test_every_cut_of_a_configuration_is_read_or_named():
+    text = 'select = ["SYM-*"]\n[severity]\nVER-002 = "note"\n' + SUPPRESS + "until = 2027-01-01\n"
+    folder = project("cuts", text)
+    for size in range(0, len(text), 3):
+        (folder / "wheelvet.toml").write_text(text[:size])
+        done = run("config", cwd=folder)
+        assert done.returncode in (0, 2) and (done.stdout or "wheelvet.toml:" in done.stderr), (size, done)
+
+
+def matrix(name, text, *arguments, cache=False, **options):
+    """Exit code and parsed JSON of a matrix over the stub wheels."""
+    folder = WORK / name
+    folder.mkdir(exist_ok=True)
+    for wheel in (SGL, NEWER, FITTING):
+        target = folder / pathlib.Path(wheel).name
+        if not target.exists():
+            target.symlink_to(wheel)
+    (folder / "matrix.toml").write_text(text)
+    kept = ["--cache", folder / "cache"] if cache else ["--no-cache"]
+    done = run("matrix", folder / "matrix.toml", *kept, *arguments, "--format", "json", **options)
+    parsed = json.loads(done.stdout)
+    if "cells" in parsed:
+        validate(parsed, "matrix")
+    return done.returncode, parsed
+
+
+def results(parsed):
+    return {(each["cell"]["provider"], each["cell"]["scenario"]): each["cell"]["result"] for each in parsed["cells"]}
+
+
+TWO = 'targets = ["sgl_kernel-*.whl"]\nproviders = ["torch-*.whl"]\n'
+NEW, OLD = pathlib.Path(NEWER).name, pathlib.Path(FITTING).name
+
+
+def test_a_matrix_gives_the_verdicts_of_single_checks():
+    code, parsed = matrix("two", TWO)
+    assert code == 1 and results(parsed) == {(NEW, ""): "FAILS SYM-001", (OLD, ""): "loads"}
+    for cell, provider in zip(parsed["cells"], (NEWER, FITTING)):
+        alone = json.loads(run("check", SGL, "--with", provider, "--format", "json").stdout)
+        assert cell["report"] == alone
+
+
+def test_the_table_has_a_row_per_wheel_and_a_column_per_provider():
+    text = run("matrix", WORK / "two" / "matrix.toml", "--no-cache").stdout
+    head, row = text.splitlines()[2:4]
+    assert row.startswith("  sgl_kernel-0.3.21 ")
+    assert row.index("FAILS SYM-001") == head.index("torch-2.10.0")
+    assert row.index("loads") == head.index("torch-2.9.1")
+
+
+def test_scenarios_multiply_and_patterns_choose_cells():
+    scenarios = '[[scenario]]\npython = "3.12"\n[[scenario]]\nname = "old"\npython = "3.10"\n'
+    _, parsed = matrix("scenarios", TWO + scenarios)
+    assert len(parsed["cells"]) == 4 and {key[1] for key in results(parsed)} == {"3.12", "old"}
+    _, parsed = matrix("exclude", TWO + scenarios + '[[exclude]]\nscenario = "old"\nprovider = "torch-2.9*"\n')
+    assert len(parsed["cells"]) == 3 and (OLD, "old") not in results(parsed)
+    _, parsed = matrix("include", TWO + scenarios + '[[include]]\nscenario = "old"\n')
+    assert {key[1] for key in results(parsed)} == {"old"}
+
+
+EXPECT = '[[expect]]\nprovider = "torch-2.10*"\nrules = ["SYM-001"]\nreason = "built for 2.9"\n'
+
+
+def test_an_expected_failure_passes_and_an_unexpected_pass_fails():
+    code, parsed = matrix("expected", TWO + EXPECT)
+    assert code == 0 and results(parsed)[NEW, ""] == "accepted SYM-001"
+    code, parsed = matrix("surprise", TWO + EXPECT.replace("2.10*", "2.9*"))
+    assert code == 1 and results(parsed) == {(NEW, ""): "FAILS SYM-001", (OLD, ""): "FAILS CFG-004"}
+    code, parsed = matrix("other", TWO + EXPECT.replace("SYM-001", "LIB-001"))
+    assert code == 1 and results(parsed)[NEW, ""].startswith("FAILS")
+    code, parsed = matrix("nowhere", TWO + EXPECT + EXPECT.replace("2.10*", "3.*"))
+    assert code == 0 and [each["id"] for each in parsed["report"]["findings"]] == ["CFG-003"]
+
+
+def test_parts_join_to_the_bytes_of_the_whole():
+    for form in ("json", "jsonl", "sarif", "junit", "html", "markdown", "github", "text"):
+        parts = []
+        for part in (1, 2):
+            parts.append(WORK / f"part-{part}.jsonl")
+            run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--shard", f"{part}/2",
+                f"--format=jsonl={parts[-1]}")
+        whole = run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--format", form)
+        joined = run("merge", *reversed(parts), "--format", form)
+        assert joined.stdout == whole.stdout and joined.returncode == whole.returncode == 1, form
+    alone = run("merge", parts[1])
+    assert alone.returncode == 3 and "1 of 2 cells are in none of the parts" in alone.stdout
+    cut = WORK / "cut.jsonl"
+    cut.write_text(parts[0].read_text()[:-200])
+    assert run("merge", cut, parts[1]).returncode == 3
+    other = json.loads(parts[0].read_text().splitlines()[0])
+    other["report"]["headline"] = "another"
+    (WORK / "differs.jsonl").write_text(json.dumps(other) + "\n" + parts[0].read_text().splitlines()[1] + "\n")
+    done = run("merge", *parts, WORK / "differs.jsonl")
+    assert done.returncode == 2 and "disagree" in done.stderr
+
+
+def test_a_suppression_is_stale_only_when_no_part_uses_it():
+    (WORK / "two" / "wheelvet.toml").write_text(SUPPRESS)
+    parts = []
+    for part in (1, 2):
+        parts.append(WORK / f"gated-{part}.jsonl")
+        done = run("matrix", "matrix.toml", "--no-cache", "--shard", f"{part}/2", f"--format=jsonl={parts[-1]}",
+                   cwd=WORK / "two")
+        assert done.returncode == 0 and "CFG-001" not in done.stdout, done.stdout
+    assert "CFG-001" not in run("merge", *parts).stdout
+    (WORK / "two" / "wheelvet.toml").write_text(SUPPRESS.replace("sgl_kernel/*", "nothing"))
+    done = run("matrix", "matrix.toml", "--no-cache", cwd=WORK / "two")
+    assert done.stdout.count("CFG-001") == 1
+    (WORK / "two" / "wheelvet.toml").unlink()
+
+
+def test_the_cache_gives_the_same_bytes_and_knows_another_wheel_by_its_content():
+    first = matrix("cached", TWO, cache=True)
+    kept = list((WORK / "cached" / "cache").iterdir())
+    assert len(kept) == 2
+    assert matrix("cached", TWO, cache=True) == first == matrix("cached", TWO)
+    text = run("matrix", WORK / "cached" / "matrix.toml", "--cache", WORK / "cached" / "cache").stdout
+    assert "2 from the cache" in text
+    for each in kept:
+        each.write_text("{}")
+    assert matrix("cached", TWO, cache=True) == first  # what is no report is judged again
+    wheel = WORK / "cached" / pathlib.Path(SGL).name
+    wheel.unlink()
+    with zipfile.ZipFile(SGL) as old, zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            new.writestr(info, old.read(info) + (b"\n" if info.filename.endswith("METADATA") else b""))
+    text = run("matrix", WORK / "cached" / "matrix.toml", "--cache", WORK / "cached" / "cache").stdout
+    assert "from the cache" not in text
+
+
+BAD_MATRIX = {
+    "": ":1: targets names nothing",
+    'targets = ["*.nothing"]\n': ":1: *.nothing matches no file",
+    'targets = ["sgl*"]\nproviders = ["torch-1*"]\n': ":2: torch-1* matches no file",
+    'target = ["x"]\n': ":1: unknown key target; did you mean targets?",
+    'targets = 1\n': ":1: targets has to be a text, not a number",
+    'targets = ["sgl*"]\n[[provider]]\nwith = ["torch-*"]\n': ":2: [provider] of several inputs",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\n[[provider]]\nname = "x"\n': "two providers are called x",
+    'targets = ["sgl*"]\n[[expect]]\ntarget = "*"\n': ":2: [expect] needs a reason",
+    'targets = ["sgl*"]\n[[expect]]\nrules = ["X"]\nreason = "x"\n': ":3: no rule is called X",
+    'targets = ["sgl*"]\n[[exclude]]\ntarget = "*"\n': "leave no cell",
+    'targets = ["sgl*"]\n[[exclude]]\n': ":2: [exclude] says nothing",
+    'targets = ["sgl*"]\n[[scenario]]\nimport = "torch"\n': ":2: [scenario] needs a name, a python or a gpu",
+    'targets = ["sgl*"]\n[[scenario]]\npython = "3"\n': ":3: python: 3 is not of the form",
+    'targets = ["sgl*"]\n[[scenario]]\ngpu = "sm_90a"\n': ":3: ",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "nowhere"\n': ":4: ",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "."\n': ":4: ",
+}
+
+
+def test_a_matrix_file_that_makes_no_sense_is_named_with_file_and_line():
+    for text, wanted in BAD_MATRIX.items():
+        (WORK / "two" / "bad.toml").write_text(text)
+        done = run("matrix", WORK / "two" / "bad.toml")
+        assert done.returncode == 2 and wanted in done.stderr and "bad.toml" in done.stderr, (text, done.stderr)
+    for shard in ("0/2", "3/2", "1", "x/y", "1/2/3", "-1/2", ""):
+        done = run("matrix", WORK / "two" / "matrix.toml", f"--shard={shard}")
+        assert done.returncode == 2 or not shard, shard
+    assert run("matrix", WORK / "none.toml").returncode == 2
+
+
+def test_inputs_that_do_not_go_together_are_told_in_their_cell():
+    code, parsed = matrix("clash", 'targets = ["sgl_kernel-*.whl"]\n[[provider]]\nname = "both"\n'
+                                   'with = ["torch-2.9*", "torch-2.10*"]\n[[provider]]\nname = "one"\n'
+                                   'with = ["torch-2.9*"]\n')
+    assert code == 3 and results(parsed) == {("both", ""): "undecided", ("one", ""): "loads"}
+
+
+
+def test_an_environment_is_a_column_and_gives_the_verdict_of_a_check_over_it():
+    prefix = WORK / "venv"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", prefix], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    with zipfile.ZipFile(FITTING) as wheel:
+        wheel.extractall(site)
+    columns = TWO + f'[[provider]]\nname = "prod"\nenv = "{prefix}"\n'
+    code, parsed = matrix("environment", columns)
+    assert code in (1, 3) and len(parsed["cells"]) == 3
+    alone = json.loads(run("check", SGL, "--env", prefix, "--format", "json").stdout)
+    assert alone["inputs"][1]["kind"] == "folder"
+    assert [cell["report"] for cell in parsed["cells"] if cell["cell"]["provider"] == "prod"] == [alone]
+
+
+def test_completions_and_manual_know_every_command_and_option():
+    helps = run("--help").stdout.split("Examples")[0]
+    commands = re.findall(r"^  ([a-z]+) +[a-zA-Z]", helps[helps.index("Subcommands"):], re.M)
+    assert {"check", "matrix", "merge", "config"} <= set(commands)
+    manual = run("manual").stdout.replace("\\-", "-")
+    scripts = {shell: run("completion", shell).stdout for shell in ("bash", "zsh", "fish")}
+    for command in commands:
+        assert f".SS {command}" in manual
+        assert all(command in script for script in scripts.values())
+        if command == "probe":
+            continue  # a program of its own
+        for option in re.findall(r"--([a-z-]+)", run(command, "--help").stdout.split("Examples")[0]):
+            assert f"--{option}" in manual and f"--{option}" in scripts["bash"], option
+            assert f"--{option}[" in scripts["zsh"] and f"-l {option}" in scripts["fish"], option
+    assert run("completion", "tcsh").returncode == 2
+    if shutil.which("man"):
+        done = subprocess.run(["man", "--warnings", "-l", "-"], input=run("manual").stdout, capture_output=True,
+                              text=True, env=dict(os.environ, LC_ALL="C.UTF-8"))
+        assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_bash_completes_options_and_their_values():
+    script = run("completion", "bash").stdout
+    ask = """COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wheelvet; printf '%%s ' "${COMPREPLY[@]}" """
+    def complete(words):
+        return subprocess.run(["bash", "-c", script + ask % words], capture_output=True, text=True).stdout.split()
+    assert complete("wheelvet mat") == ["matrix"]
+    assert complete("wheelvet check --fail") == ["--fail-on"]
+    assert complete("wheelvet check --fail-on w") == ["warning"]
+
+
+def test_the_version_tells_of_rules_and_history():
+    lines = run("--version").stdout.splitlines()
+    assert lines[0].startswith("wheelvet ")
+    assert re.match(r"rules    [0-9a-f]{12} \(\d+ findings\)", lines[1]), lines
+    assert re.match(r"history  torch 2\.\d+\.\d+ to 2\.\d+\.\d+", lines[2]), lines
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ TEST_CASE("a workflow command ends where we end it") {
   CHECK(escape_command("50%\n::error::x") == "50%25%0A::error::x");
   CHECK(escape_command_property("a:b,c") == "a%3Ab%2Cc");
   Report report = report_of("a,b::c\n::stop-commands::x");
-  for (std::string line : {render_github(report, {})}) {
+  for (std::string line : {render_github(report, "", {})}) {
     CHECK(count(line, "\n::stop") == 0);
     CHECK(line.starts_with("::error title=SYM-001 error in a%2Cb%3A%3Ac"));
   }
@@ -117,8 +117,8 @@ TEST_CASE("a suppressed finding fails nothing and is shown") {
   std::string junit = render_junit(report, {});
   CHECK(count(junit, "<failure") == 0);
   CHECK(count(junit, "suppressed: known to us") == 1);
-  CHECK(render_github(report, {}).starts_with("::notice"));
-  CHECK(count(render_sarif(report, {}, {}), "\"justification\": \"known to us\"") == 1);
+  CHECK(render_github(report, "", {}).starts_with("::notice"));
+  CHECK(count(render_sarif({{"", &report}}, {}, {}), "\"justification\": \"known to us\"") == 1);
 }
 
 TEST_CASE("warnings fail JUnit from the threshold on") {
