@@ -280,8 +280,17 @@ struct Planner {
     if (!id || best.empty()) return;
     std::string lines;
     for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
-      if (!host.starts.front().inherited.contains(name))
-        lines += fmt::format("{}={}\n", name, best);
+      const Variables& here = host.starts.front().inherited;
+      auto given = here.find(name);
+      std::string path;
+      unsigned line = 0;
+      bool absent = given == here.end();
+      bool from_nowhere = !absent && wrong_toolkit(given->second.value) &&
+                          !place_of(given->second.from, path, line);
+      if (from_nowhere)
+        lines += fmt::format("# {}={} was given by {}: take it out where it is set\n", name,
+                             given->second.value, given->second.from);
+      if (absent || from_nowhere) lines += fmt::format("{}={}\n", name, best);
     }
     if (lines.empty()) return;
     FixedFile& fixed = file("/etc/environment");
@@ -349,11 +358,31 @@ struct Planner {
   static std::string command_of(const Finding& finding) {
     bool known = std::any_of(std::begin(commands_known), std::end(commands_known),
                              [&](const char* verb) { return finding.fix.starts_with(verb); });
-    return known ? finding.fix.substr(0, finding.fix.find(", or ")) : std::string();
+    if (!known) return {};
+    return finding.fix.substr(0, std::min(finding.fix.find(", or "), finding.fix.find("; or ")));
+  }
+
+  // CUDA-002 names the line and the file of ld.so.conf.d that serve (checks/check_cuda.cpp).
+  void take_conf_line(const Finding& finding) {
+    constexpr std::string_view begin = "the line ", middle = " in /etc/ld.so.conf.d/",
+                               end = ", then ldconfig";
+    std::size_t in = finding.fix.find(middle), then = finding.fix.find(end);
+    bool told = finding.id == "CUDA-002" && finding.fix.starts_with(begin) &&
+                in != std::string::npos && then != std::string::npos && in < then;
+    if (!told) return;
+    std::string folder = finding.fix.substr(begin.size(), in - begin.size());
+    std::size_t path = in + std::string_view(" in ").size();
+    FixedFile& fixed = file(finding.fix.substr(path, then - path));
+    if (fixed.after.find(folder + "\n") != std::string::npos) return;
+    if (!fixed.after.empty() && !fixed.after.ends_with('\n')) fixed.after += '\n';
+    fixed.after += fmt::format("# wheelvet {}\n{}\n", finding.id, folder);
+    settle(fixed, finding.id.c_str());
+    plan.commands.push_back({"ldconfig", finding.id, finding.title});
   }
 
   void take_commands() {
     for (const Finding& finding : findings) {
+      take_conf_line(finding);
       std::string command = command_of(finding);
       if (command.empty()) continue;
       plan.commands.push_back({command, finding.id, finding.title});

@@ -232,8 +232,10 @@ struct Reader {
     for (const TomlTable& table : tables->second) {
       std::string since = toml_value(table, "since");
       if (!since.empty() && compare_versions(toolkit.release, since) < 0) continue;
+      // A script in nvcc's place starts the real one, which finds its tools beside itself.
+      bool wrapped = toolkit.nvcc && toolkit.nvcc_release.empty();
       for (const std::string& path : toml_values(table, "paths")) {
-        bool there = false;
+        bool there = wrapped && (path.starts_with("bin/") || path.starts_with("nvvm/"));
         for (std::string_view each : split_at(path, '|')) {
           there = there || has(toolkit.real, std::string(each), toolkit.kind);
         }

@@ -158,6 +158,18 @@ def test_the_layouts_of_conda_and_of_distributions_are_known():
     assert found(parsed) == [] and [each["kind"] for each in parsed["toolkits"]] == ["distribution"], parsed
 
 
+def test_a_script_in_nvccs_place_needs_no_tools_beside_it():
+    root = sound()
+    root.file("/usr/local/bin/nvcc", "#!/bin/sh\nexec /usr/local/cuda-13.0/bin/nvcc \"$@\"\n", 0o755)
+    for part in ("include", "lib64"):
+        root.link(f"/usr/local/{part}", f"/usr/local/cuda-13.0/{part}")
+    root.file("/etc/environment", "PATH=/usr/local/bin:/usr/bin\n")
+    _, parsed = doctor(root, "--env", root.env)
+    assert found(parsed) == [], parsed["findings"]
+    root.file("/usr/local/bin/nvcc", "#!/bin/sh\n# Cuda compilation tools, release 13.0, V13.0.88\n", 0o755)
+    assert found(doctor(root, "--env", root.env)[1]) == ["TKT-006"]
+
+
 def test_an_image_of_run_time_libraries_lacks_nothing():
     root = sound()
     for part in ("bin", "nvvm", "include"):
@@ -775,6 +787,25 @@ def follow(root, commands):
                 for old in root.at(root.site).glob(name.replace("-", "_") + "-*.dist-info"):
                     shutil.rmtree(old)
                 root.package(name, version)
+
+
+def test_a_toolkit_that_the_loader_does_not_search_gets_its_line_and_is_clean_with_it():
+    root = sound()
+    lib = root.at("/usr/local/cuda-13.0/lib64")
+    module_of_cuda_13(root)
+    runtime = root.at(f"{root.site}/mine/libcudart.so.13")
+    (lib / "libcudart.so.13.0.96").write_bytes(runtime.read_bytes())
+    runtime.unlink()
+    fixes = pathlib.Path(tempfile.mkdtemp())
+    _, parsed = doctor(root, "--env", root.env, "--write-fix", fixes)
+    assert found(parsed) == ["CUDA-002"], parsed["findings"]
+    (line,) = (fixes / "root/etc/ld.so.conf.d").iterdir()
+    text = line.read_text()
+    assert text == "# wheelvet CUDA-002\n/usr/local/cuda/lib64\n", text
+    assert "ldconfig" in (fixes / "commands.sh").read_text()
+    shutil.copytree(fixes / "root", root.path, dirs_exist_ok=True)
+    root.file("/etc/ld.so.cache", cache({"libcudart.so.13": "/usr/local/cuda-13.0/lib64/libcudart.so.13"}))
+    assert found(doctor(root, "--env", root.env)[1]) == [], doctor(root, "--env", root.env)[1]["findings"]
 
 
 def test_names_and_values_from_files_reach_no_shell_unquoted():
