@@ -194,6 +194,81 @@ std::vector<std::pair<std::string, Variable>> merged(const HostFacts& host, cons
   return {out.begin(), out.end()};
 }
 
+// The names that the library holds; without one those that rules/ know.
+std::vector<std::string> known_names(const HostFacts& host, const TomlText& rules) {
+  if (!host.nccl.names.empty()) return host.nccl.names;
+  std::vector<std::string> known;
+  auto tables = rules.find("nccl");
+  for (const TomlTable& table : tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
+    const std::vector<std::string>& names = toml_values(table, "names");
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  return known;
+}
+
+std::string shown(const NcclSetting& each) {
+  return fmt::format("{}={} ({})", each.name, each.given, each.from);
+}
+
+void judge_unknown(const HostFacts& host, const NcclSetting& each,
+                   const std::vector<std::string>& known, std::vector<Finding>& findings) {
+  std::string near = nearest_name(each.name, known);
+  if (near.empty() && host.nccl.names.empty()) return;  // rules/ do not know all names
+  std::string where = host.nccl.version.empty()
+                          ? "NCCL"
+                          : fmt::format("NCCL {} ({})", host.nccl.version, host.nccl.library);
+  Finding& finding = findings.emplace_back(
+      new_finding("NCV-004", near.empty() ? Severity::note : Severity::warning,
+                  fmt::format("{} is no variable of {}", each.name, where)));
+  finding.evidence = {shown(each)};
+  finding.fix = near.empty() ? "a plugin may read it; otherwise take it out"
+                             : fmt::format("{}={}", near, each.given);
+}
+
+void judge_setting(const NcclSetting& each, const TomlTable* rule, std::vector<Finding>& findings) {
+  if (each.fails) {
+    Finding& finding = findings.emplace_back(
+        new_finding("NCV-001", Severity::error,
+                    fmt::format("{} makes NCCL fail: {}", shown(each), each.fault)));
+    if (rule)
+      finding.fix =
+          fmt::format("{}: one of {}", each.name, fmt::join(toml_values(*rule, "words"), ", "));
+  } else if (!each.fault.empty()) {
+    bool ignored = each.effective == "default";
+    Finding& finding =
+        findings.emplace_back(new_finding(ignored ? "NCV-002" : "NCV-003", Severity::warning,
+                                          fmt::format("{}: {}", shown(each), each.fault)));
+    finding.evidence = {fmt::format("effective: {}", each.effective)};
+    finding.fix = "write the value that is meant";
+  } else if (!each.risk.empty()) {
+    Finding& finding = findings.emplace_back(new_finding(
+        "NCV-005", Severity::note, fmt::format("{} is a setting to measure", shown(each))));
+    finding.evidence = {each.risk};
+    finding.fix = "wheelvet probe --tune measures it on this machine";
+  }
+}
+
+void judge_record(const HostFacts& host, const TuningRecord& record,
+                  std::vector<Finding>& findings) {
+  std::vector<std::string> changed;
+  if (!host.nccl.version.empty() && !record.nccl.empty() &&
+      !record.nccl.starts_with(host.nccl.version)) {
+    changed.push_back(fmt::format("measured with NCCL {}, now {}", record.nccl, host.nccl.version));
+  }
+  if (!host.driver.kernel.empty() && !record.driver.empty() &&
+      record.driver != host.driver.kernel) {
+    changed.push_back(
+        fmt::format("measured with driver {}, now {}", record.driver, host.driver.kernel));
+  }
+  if (changed.empty()) return;
+  Finding& finding = findings.emplace_back(
+      new_finding("NCV-007", Severity::warning,
+                  "tuning was measured with other software and is unverified now", record.path));
+  finding.evidence = changed;
+  finding.evidence.insert(finding.evidence.end(), record.settings.begin(), record.settings.end());
+  finding.fix = "wheelvet probe --tune --record " + record.path;
+}
+
 }  // namespace
 
 NcclSetting judge_nccl(const TomlTable& rule, std::string name, std::string value) {
@@ -274,52 +349,15 @@ std::vector<Finding> check_nccl_settings(const HostFacts& host, const TomlText& 
                                          const std::vector<TuningRecord>& records) {
   std::vector<Finding> findings;
   std::set<std::string> said;
-  std::vector<std::string> known = host.nccl.names;
-  if (known.empty()) {
-    auto tables = rules.find("nccl");
-    for (const TomlTable& table :
-         tables == rules.end() ? std::vector<TomlTable>{} : tables->second) {
-      const std::vector<std::string>& names = toml_values(table, "names");
-      known.insert(known.end(), names.begin(), names.end());
-    }
-  }
-  std::string where = host.nccl.version.empty()
-                          ? "NCCL"
-                          : fmt::format("NCCL {} ({})", host.nccl.version, host.nccl.library);
+  std::vector<std::string> known = known_names(host, rules);
   for (const NcclSetting& each : nccl_settings(host, rules)) {
     if (!said.insert(each.name + "=" + each.given + each.from).second) continue;
-    std::string set = fmt::format("{}={} ({})", each.name, each.given, each.from);
     const TomlTable* rule = rule_of(rules, each.name);
     bool others = rule && toml_value(*rule, "form") == "other";
-    if (!others && !one_of(known, each.name, false)) {
-      std::string near = nearest_name(each.name, known);
-      if (near.empty() && host.nccl.names.empty()) continue;
-      Finding& finding = findings.emplace_back(
-          new_finding("NCV-004", near.empty() ? Severity::note : Severity::warning,
-                      fmt::format("{} is no variable of {}", each.name, where)));
-      finding.evidence = {set};
-      finding.fix = near.empty() ? "a plugin may read it; otherwise take it out"
-                                 : fmt::format("{}={}", near, each.given);
-      continue;
-    }
-    if (each.fails) {
-      Finding& finding = findings.emplace_back(new_finding(
-          "NCV-001", Severity::error, fmt::format("{} makes NCCL fail: {}", set, each.fault)));
-      finding.fix = rule ? fmt::format("{}: one of {}", each.name,
-                                       fmt::join(toml_values(*rule, "words"), ", "))
-                         : "";
-    } else if (!each.fault.empty()) {
-      bool ignored = each.effective == "default";
-      Finding& finding =
-          findings.emplace_back(new_finding(ignored ? "NCV-002" : "NCV-003", Severity::warning,
-                                            fmt::format("{}: {}", set, each.fault)));
-      finding.evidence = {fmt::format("effective: {}", each.effective)};
-      finding.fix = "write the value that is meant";
-    } else if (!each.risk.empty()) {
-      Finding& finding = findings.emplace_back(
-          new_finding("NCV-005", Severity::note, fmt::format("{} is a setting to measure", set)));
-      finding.evidence = {each.risk};
-      finding.fix = "wheelvet probe --tune measures it on this machine";
+    if (others || one_of(known, each.name, false)) {
+      judge_setting(each, rule, findings);
+    } else {
+      judge_unknown(host, each, known, findings);
     }
   }
   for (const Start& start : host.starts) {
@@ -331,26 +369,7 @@ std::vector<Finding> check_nccl_settings(const HostFacts& host, const TomlText& 
                     fmt::format("{}: lines of nccl.conf are overridden", start.name)));
     finding.evidence = overridden;
   }
-  for (const TuningRecord& record : records) {
-    std::vector<std::string> changed;
-    if (!host.nccl.version.empty() && !record.nccl.empty() &&
-        !record.nccl.starts_with(host.nccl.version)) {
-      changed.push_back(
-          fmt::format("measured with NCCL {}, now {}", record.nccl, host.nccl.version));
-    }
-    if (!host.driver.kernel.empty() && !record.driver.empty() &&
-        record.driver != host.driver.kernel) {
-      changed.push_back(
-          fmt::format("measured with driver {}, now {}", record.driver, host.driver.kernel));
-    }
-    if (changed.empty()) continue;
-    Finding& finding = findings.emplace_back(
-        new_finding("NCV-007", Severity::warning,
-                    "tuning was measured with other software and is unverified now", record.path));
-    finding.evidence = changed;
-    finding.evidence.insert(finding.evidence.end(), record.settings.begin(), record.settings.end());
-    finding.fix = "wheelvet probe --tune --record " + record.path;
-  }
+  for (const TuningRecord& record : records) judge_record(host, record, findings);
   return findings;
 }
 
