@@ -18,14 +18,20 @@ constexpr int most_depth = 40;             // of expressions and calls
 constexpr std::size_t most_steps = 20000;  // statements run: loops and calls may multiply
 constexpr std::size_t most_unread = 20;
 
+struct Entry;
+
 struct Value {
   enum Kind { unknown, text, other, name, mapping, list };
   Kind kind = unknown;
   std::string spelt;  ///< text: itself; other: its type; name: dotted
   std::optional<bool> truth;
-  std::vector<std::pair<Value, Value>> entries;  ///< of a mapping; a list uses the first
+  std::vector<Entry> entries;  ///< of a mapping; a list uses the first
 
   bool is_text() const { return kind == text; }
+};
+
+struct Entry {
+  Value first, second;
 };
 
 Value text_of_value(std::string text) {
@@ -648,7 +654,7 @@ class Runner {
       if (part.first >= part.last) continue;
       std::size_t colon = find(part, ":");
       if (colon == part.last) return other_value("set");
-      out.entries.emplace_back(evaluate({part.first, colon}), evaluate({colon + 1, part.last}));
+      out.entries.push_back({evaluate({part.first, colon}), evaluate({colon + 1, part.last})});
     }
     out.truth = !out.entries.empty();
     return out;
@@ -657,7 +663,7 @@ class Runner {
   Value sequence(const std::vector<Range>& parts) {
     Value out{Value::list, "list", {}, {}};
     for (Range part : parts) {
-      if (part.first < part.last) out.entries.emplace_back(evaluate(part), Value{});
+      if (part.first < part.last) out.entries.push_back({evaluate(part), Value{}});
     }
     out.truth = !out.entries.empty();
     return out;
@@ -777,8 +783,7 @@ class Runner {
       if (!values.empty() && values[0].kind != Value::mapping)
         unread(token, "what os.environ.update() is given");
       std::vector<std::pair<std::string, Value>> all;
-      for (const auto& [key, value] :
-           values.empty() ? std::vector<std::pair<Value, Value>>{} : values[0].entries) {
+      for (const auto& [key, value] : values.empty() ? std::vector<Entry>{} : values[0].entries) {
         if (key.is_text()) all.emplace_back(key.spelt, value);
       }
       all.insert(all.end(), keywords.begin(), keywords.end());
