@@ -169,9 +169,7 @@ def test_a_matrix_takes_the_probes_gpus_as_facts():
     cells = json.loads(done.stdout)["cells"]
     assert all(any("probe.json" in line for line in cell["report"]["scope"]) for cell in cells), cells
     assert [cell["report"]["gpus"][0]["gpu"] for cell in cells] == ["sm_90", "sm_90"], cells
-    assert done.returncode == 1, "one of them has no code for it"
-    plan.write_text(f"""targets = ["{WORK}/fits-1-py3-none-any.whl"]\n""")
-    assert subprocess.run(arguments, capture_output=True).returncode == 0
+    assert done.returncode == 0
     assert subprocess.run([*arguments, "--strict"], capture_output=True).returncode == 3, "unsigned evidence"
 
 
