@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import socket
@@ -397,13 +398,13 @@ def wait_for(words, mark, process):
         time.sleep(0.02)
 
 
-def interrupt(signal_number):
+def interrupt(signal_number, *arguments, words="--step cublas", **settings):
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"FAKE_FAULT": "cublasSgemm:hang"}
-        with started(command("--format", "json", limit=30), stdout=subprocess.PIPE, text=True,
+        settings = settings or {"FAKE_FAULT": "cublasSgemm:hang"}
+        with started(command("--format", "json", *arguments, limit=30), stdout=subprocess.PIPE, text=True,
                      env=environment(folder, mark, settings)) as process:
-            wait_for("--step cublas", mark, process)
+            wait_for(words, mark, process)
             time.sleep(0.2)
             began = time.monotonic()
             process.send_signal(signal_number)
@@ -421,6 +422,43 @@ def test_ctrl_c_leaves_no_process_and_a_partial_report():
     assert code == 130 and report["verdict"] == "interrupted"
     assert outcomes["curand"] == "pass" and outcomes["cublas"] == "interrupted"
     assert outcomes["nccl"] == "not_run"
+
+
+def test_ctrl_c_while_a_module_is_opened_or_settings_are_swept_leaves_no_process():
+    job = WORK / "hangs.json"
+    job.write_text(json.dumps({"notes": [], "code": [], "loads": [load_of(MODULE)]}))
+    code, report = interrupt(signal.SIGINT, "--steps", "load", "--job", job, words=str(MODULE), FAKE_FAULT="open:hang")
+    validate(report)
+    assert code == 130 and report["steps"][-1]["outcome"] == "interrupted", report
+    code, report = interrupt(signal.SIGTERM, "--steps", "driver", "--sweep", words="--step nccl-ranks",
+                             FAKE_FAULT="ncclAllReduce:hang", FAKE_CUDA_DEVICES="2")
+    validate(report)
+    assert code == 130 and report["steps"][-1]["name"] == "nccl-sweep", report
+    assert report["steps"][-1]["outcome"] == "interrupted" and report["sweep"]["best"] == [], report
+
+
+def on_a_terminal(*arguments, **settings):
+    """What the probe writes to a terminal that its standard error is."""
+    control, terminal = pty.openpty()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(command(*arguments, limit=LIMIT), stdout=subprocess.DEVNULL, stderr=terminal, timeout=60,
+                       env=environment(folder, folder, settings))
+    os.close(terminal)
+    written = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while part := os.read(control, 65536):
+            written += part
+    os.close(control)
+    return written.decode()
+
+
+def test_a_long_step_shows_on_a_terminal_what_it_is_at_and_takes_it_back():
+    hang = {"FAKE_FAULT": "nvrtcCompileProgram:hang"}
+    shown = on_a_terminal("--steps", "nvrtc", **hang)
+    assert "nvrtc  1 s: compile for GPU 0 (sm_90)" in shown, shown
+    assert shown.endswith("\r\033[K"), shown
+    assert on_a_terminal("--steps", "nvrtc", "-q", **hang) == ""
+    assert on_a_terminal("--steps", "kernel") == "", "nothing in the first second"
 
 
 def test_the_probe_killed_outright_takes_its_steps_along():
