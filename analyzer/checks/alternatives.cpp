@@ -112,6 +112,10 @@ std::string why_unopened(const std::vector<RootView>& roots, const std::string& 
   return "nothing is known to open it: it fails if something does";
 }
 
+bool lacks_library(const Finding& finding) {
+  return finding.id == "LIB-001" || finding.id == "CUDA-001" || finding.id == "CUDA-003";
+}
+
 // Plugins for what most hosts do not have: one line per package, not one per library that they
 // lack.
 void fold_unopened(const Run& run, const std::vector<RootView>& roots,
@@ -119,8 +123,7 @@ void fold_unopened(const Run& run, const std::vector<RootView>& roots,
   std::map<std::string, std::string> owners;
   for (const RootView& view : roots) owners[view.path] = owner_of(run, view.root->file);
   auto folds = [&](const Finding& each) {
-    bool library = each.id == "LIB-001" || each.id == "CUDA-001" || each.id == "CUDA-003";
-    return each.unopened && library && each.severity == Severity::warning;
+    return each.unopened && lacks_library(each) && each.severity == Severity::warning;
   };
   std::map<std::string, Finding> folded;
   for (const Finding& each : findings) {
@@ -147,7 +150,7 @@ void fold_unopened(const Run& run, const std::vector<RootView>& roots,
 }
 
 // What becomes of an error for one of its roots.
-enum class Fate { error, alternative, unopened, folded };
+enum class Fate { error, alternative, broken, unopened, folded };
 
 // What is known of the roots as a whole before errors are weighed.
 struct Standing {
@@ -162,10 +165,12 @@ struct Standing {
     return found == groups.end() ? std::string() : found->second;
   }
 
-  // `shared`: how many roots of its group the error concerns.
-  Fate fate(const std::string& root, std::size_t shared) const {
+  // `shared`: how many roots of its group the error concerns. `absent`: for want of a library. One
+  // that the package does without need not have its library; where that is there, it should load.
+  Fate fate(const std::string& root, std::size_t shared, bool absent) const {
     std::string group = group_of(root);
     if (others.contains(root)) return Fate::alternative;
+    if (!absent && group.starts_with(optional_mark)) return Fate::broken;
     if (!group.empty() && served.contains(group)) return Fate::alternative;
     if (!group.empty() && shared < sizes.at(group)) return Fate::folded;
     return unopened.contains(root) ? Fate::unopened : Fate::error;
@@ -231,7 +236,7 @@ std::vector<Finding> weigh(const Finding& finding, const std::vector<RootView>& 
   std::map<std::pair<Fate, std::string>, std::vector<std::string>> parts;
   for (const std::string& root : finding.roots) {
     std::string group = standing.group_of(root);
-    Fate fate = standing.fate(root, shared[group]);
+    Fate fate = standing.fate(root, shared[group], lacks_library(finding));
     parts[{fate, fate == Fate::folded ? group : std::string()}].push_back(root);
   }
   std::vector<Finding> out;
@@ -244,6 +249,9 @@ std::vector<Finding> weigh(const Finding& finding, const std::vector<RootView>& 
     if (key.first == Fate::alternative) {
       part.severity = Severity::note;
       part.alternative = true;
+    } else if (key.first == Fate::broken) {
+      part.severity = Severity::warning;
+      part.evidence.push_back("the package can be imported without this");
     } else if (key.first == Fate::unopened) {
       part.severity = Severity::warning;
       part.unopened = true;

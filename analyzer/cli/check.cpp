@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "compare_ranks.h"
 #include "config/baseline.h"
 #include "report/finding_rows.h"
 #include "report/render.h"
@@ -91,7 +92,11 @@ int run_check(const Options& typed) {
       options.plans || writes(options, "html") || (options.verbose > 0 && options.format == "text");
   Progress progress(!options.quiet);
   request.progress = progress.callback();
+  if (!options.rank_environments.empty() && request.environment.empty()) {
+    throw WrongUsage("--rank-env: name the environment that is compared with --env");
+  }
   Report report = check(request);
+  compare_ranks(request, options.rank_environments, report);
   progress.end();
   apply_gate(gate, report);
   for (Finding& finding : judge_gate(gate)) report.findings.push_back(std::move(finding));

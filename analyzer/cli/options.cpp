@@ -155,6 +155,14 @@ void add_check(CLI::App& app, Options& options) {
                    "index,\ntorch==VERSION of the history; none: the environment")
       ->type_name("");
   add_scenario(*check, options);
+  check
+      ->add_option("--rank-env", options.rank_environments,
+                   "the environment of other ranks of the same job: an error when the NCCL that\n"
+                   "it loads is of another release than that of --env; may be repeated")
+      ->type_name("PREFIX")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   add_counting(*check, options);
   add_config_file(*check, options);
   check->add_flag("--plans", options.plans, "keep the load plans in JSON (text: -v)");

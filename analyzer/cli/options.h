@@ -33,6 +33,7 @@ struct Options {
   std::vector<std::string> users;  ///< diff: --used-by
   std::vector<std::string> imports;
   std::string environment, sysroot;
+  std::vector<std::string> rank_environments;
   std::string python, driver;
   std::string platform;         ///< machine of wheels from the index
   std::string format = "text";  ///< of the output; check and matrix know more than text and json

@@ -1,6 +1,7 @@
 #include "explain/answer.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
 
 #include "explain/families.h"
@@ -138,6 +139,7 @@ Answer explain_log(Knowledge& knowledge, const Log& log, const Question& questio
 }
 
 Answer answer(const Question& question) {
+  std::future<Rules> rules = std::async(std::launch::async, load_rules);
   Knowledge knowledge;
   knowledge.explain = load_explain_rules();
   LogReader reader(knowledge.explain);
@@ -146,8 +148,8 @@ Answer answer(const Question& question) {
   }
   Log log = reader.end();
   if (!log.said.empty()) {
-    knowledge.rules = load_rules();
     knowledge.history = load_history();
+    knowledge.rules = rules.get();
   }
   return explain_log(knowledge, log, question);
 }

@@ -6,6 +6,7 @@ The libraries are built with the system's C compiler under CUDA's names; no CUDA
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import support
@@ -138,6 +139,74 @@ def test_what_nccl_says_of_itself_is_held_against_its_package():
     (finding,) = found(parsed, "NCCL-002")
     assert "2.27.5+cuda12.9" in finding["title"], finding
     assert code == 0 and not failing(parsed)
+
+
+def package(name, version, *requires):
+    """A folder that is laid out as an installation, with the package's metadata."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK.name)) / "site"
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    lines = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
+    (info / "METADATA").write_text("".join(lines + [f"Requires-Dist: {each}\n" for each in requires]))
+    return folder
+
+
+def wants(folder, path, soname, name):
+    """A module at `path` that needs a library and imports a name of it."""
+    made = library(pathlib.Path(tempfile.mkdtemp(dir=WORK.name)), soname, f"int {name}(void) {{ return 0; }}\n")
+    module_name = pathlib.Path(path).name.split(".")[0]
+    build(folder / path, f"int {name}(void);\nint PyInit_{module_name}(void) {{ return {name}(); }}\n", str(made))
+
+
+def test_a_library_that_a_given_package_lacks_is_missing_and_one_of_an_absent_package_is_not():
+    mine = package("mine", "1", "torch==1.13.1")
+    wants(mine, "mine/_C.abi3.so", "libtorch_cuda_cu.so", "made")
+    _, parsed = report(mine)
+    assert not errors(parsed), errors(parsed)
+    torch = package("torch", "2.1.0")
+    library(torch / "torch/lib", "libtorch.so")
+    code, parsed = report(mine, "--with", torch)
+    missing = [each for each in errors(parsed) if each["id"] == "LIB-001"]
+    assert code == 1 and len(missing) == 1 and "libtorch_cuda_cu.so" in missing[0]["title"], parsed["findings"]
+    assert "torch==1.13.1" in missing[0]["fix"]["text"], missing
+
+
+def test_a_module_that_its_package_does_without_is_told_when_its_library_is_there_and_lacks_a_name():
+    cupy = package("cupy-cuda12x", "14.0.0")
+    build(cupy / "cupy/core.abi3.so", "void *PyInit_core(void) { return 0; }\n")
+    wants(cupy, "cupy_backends/cuda/libs/nccl.abi3.so", "libnccl.so.2", "ncclCommSplit")
+    _, parsed = report(cupy)
+    assert {each["severity"] for each in parsed["findings"]} == {"note"}, parsed["findings"]
+    nccl = package("nvidia-nccl-cu12", "2.14.3")
+    library(nccl / "nvidia/nccl/lib", "libnccl.so.2")
+    code, parsed = report(cupy, "--with", nccl)
+    told = found(parsed, "SYM-001")
+    assert code == 0 and told[0]["severity"] == "warning" and told[0]["symbols"][0]["symbol"] == "ncclCommSplit", told
+
+def rank(version):
+    """An environment whose module loads an NCCL that says this release of itself, or none."""
+    prefix = pathlib.Path(tempfile.mkdtemp(dir=WORK.name))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    text = f'const char words[] = "NCCL version {version}+cuda12.9";\n' if version else "int silent;\n"
+    made = library(site / "nvidia/nccl/lib", "libnccl.so.2", text)
+    build(site / "mine/_C.abi3.so", "void *PyInit__C(void) { return 0; }\n", "-Wl,--no-as-needed", str(made),
+          "-Wl,-rpath,$ORIGIN/../nvidia/nccl/lib")
+    return prefix
+
+
+def test_ranks_with_another_release_of_nccl_are_an_error_and_a_silent_one_is_not_passed():
+    first = rank("2.27.5")
+    code, parsed = report("--env", first, "--rank-env", rank("2.27.5"))
+    assert code == 0 and not found(parsed, "NCCL-003"), parsed["findings"]
+    code, parsed = report("--env", first, "--rank-env", rank("2.27.5"), "--rank-env", rank("2.28.9"))
+    (told,) = found(parsed, "NCCL-003")
+    assert code == 1 and told["severity"] == "error" and sum("2.27.5" in line for line in told["evidence"]) == 2, told
+    code, parsed = report("--env", first, "--rank-env", rank(None))
+    (told,) = found(parsed, "NCCL-003")
+    assert code == 3 and told["severity"] == "warning", told
+    assert run("check", first, "--rank-env", first).returncode == 2
+
 
 
 support.main(globals())
