@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "config/suppression.h"
 
 namespace wheelvet {
 namespace {
@@ -66,12 +66,8 @@ void compare_ranks(const Request& request, const std::vector<std::string>& envir
   finding.fix = differ ? "install one release of NCCL in all environments of the job"
                        : "run wheelvet probe in those environments";
   if (!known) report.complete = false;
-  auto before =
-      std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& each) {
-        return each.severity < finding.severity ||
-               (each.severity == finding.severity && each.id > finding.id);
-      });
-  report.findings.insert(before, std::move(finding));
+  report.findings.push_back(std::move(finding));
+  sort_findings(report.findings);
 }
 
 }  // namespace wheelvet

@@ -91,22 +91,6 @@ bool newer_ptx(const DeviceImage& image, const std::string& than) {
          compare_versions(fmt::format("{}.{}", image.isa_major, image.isa_minor), than) > 0;
 }
 
-struct Served {
-  Service service = Service::unserved;
-  const DeviceImage* image = nullptr;
-};
-
-// The driver prefers machine code made for just this GPU, then the nearest, then PTX.
-Served best_of(std::span<const DeviceImage> images, std::uint16_t arch, const DeviceRules& rules) {
-  Served best;
-  for (const DeviceImage& image : images) {
-    Service service = service_of(image, arch, rules);
-    bool nearer = best.image && service == best.service && image.arch > best.image->arch;
-    if (service < best.service || nearer) best = {service, &image};
-  }
-  return best;
-}
-
 void count(LibraryCoverage& out, Service service) {
   std::size_t* counters[] = {&out.own, &out.family, &out.older, &out.compiled, &out.unserved};
   ++*counters[static_cast<std::size_t>(service)];
@@ -179,6 +163,16 @@ Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRul
   bool alone = (device && device->alone) || (code && code->alone);
   bool older = image.arch / 10 == arch / 10 && image.arch < arch && !alone;
   return older ? Service::older : Service::unserved;
+}
+
+Served best_of(std::span<const DeviceImage> images, std::uint16_t arch, const DeviceRules& rules) {
+  Served best;
+  for (const DeviceImage& image : images) {
+    Service service = service_of(image, arch, rules);
+    bool nearer = best.image && service == best.service && image.arch > best.image->arch;
+    if (service < best.service || nearer) best = {service, &image};
+  }
+  return best;
 }
 
 bool is_judged(const DeviceContainer& container, const DeviceCode& code) {

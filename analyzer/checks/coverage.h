@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,15 @@ Gpu read_gpu(std::string_view text, const DeviceRules& rules);
 
 /// How an image serves a GPU; Service::unserved for what cannot be launched as it is.
 Service service_of(const DeviceImage& image, std::uint16_t arch, const DeviceRules& rules);
+
+struct Served {
+  Service service = Service::unserved;
+  const DeviceImage* image = nullptr;  ///< null: nothing in it runs there
+};
+
+/// The image that the driver takes: it prefers machine code made for just this GPU, then the
+/// nearest, then PTX.
+Served best_of(std::span<const DeviceImage> images, std::uint16_t arch, const DeviceRules& rules);
 
 /// False for a container of which nothing can be launched as it is: code to be linked at build time
 /// or by nvJitLink, code without a kernel, and what was counted and not read.

@@ -226,6 +226,8 @@ ReportPlan plan_of(const RootView& view) {
   for (const Load& load : plan.loads) {
     out.loads.push_back(load.because.empty() ? load.what
                                              : fmt::format("{} ({})", load.what, load.because));
+    if (load.root == none) continue;
+    out.opens.push_back({plan.objects[load.root].name, load.global, load.optional, load.lazy});
   }
   for (const PlannedObject& object : plan.objects) {
     ReportObject& shown = out.objects.emplace_back();

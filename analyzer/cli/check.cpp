@@ -6,6 +6,8 @@
 #include "cli/settings.h"
 #include "compare_ranks.h"
 #include "config/baseline.h"
+#include "facts/metadata.h"
+#include "machine/probe_facts.h"
 #include "report/finding_rows.h"
 #include "report/render.h"
 #include "run.h"
@@ -20,7 +22,8 @@ int exit_code(const Report& report, const Options& options) {
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
                            [&](const Finding& finding) { return counts(finding, threshold); });
   if (found) return 1;
-  if (!report.complete || (options.strict && rests_on_trust(report))) return 3;
+  bool trusts = rests_on_trust(report) || !options.probe.empty();
+  if (!report.complete || (options.strict && trusts)) return 3;
   return 0;
 }
 
@@ -56,6 +59,20 @@ std::string environment_of(const Options& options) {
 
 }  // namespace
 
+void ask_as_probed(const Options& typed, Request& request) {
+  if (!typed.gpus.empty() || !typed.driver.empty()) {
+    throw WrongUsage("--probe stands for --gpu and --driver: give one or the other");
+  }
+  ProbeFacts facts = read_probe(typed.probe);
+  request.gpus = facts.gpus;
+  request.driver = facts.driver;
+}
+
+std::string scope_of_probe(const std::string& file) {
+  return "GPUs and driver as a result of the probe has them, which is not signed: " +
+         std::string(base_name(file));
+}
+
 Severity threshold_of(const std::string& name) {
   if (name == "note") return Severity::note;
   return name == "warning" ? Severity::warning : Severity::error;
@@ -86,6 +103,7 @@ int run_check(const Options& typed) {
   request.alone = options.alone;
   request.imports = options.imports;
   request.gpus = options.gpus;
+  if (!options.probe.empty()) ask_as_probed(typed, request);
   request.jobs = options.jobs;
   request.hash = options.hash;
   request.with_plans =
@@ -98,6 +116,7 @@ int run_check(const Options& typed) {
   Report report = check(request);
   compare_ranks(request, options.rank_environments, report);
   progress.end();
+  if (!options.probe.empty()) report.scope.push_back(scope_of_probe(options.probe));
   apply_gate(gate, report);
   for (Finding& finding : judge_gate(gate)) report.findings.push_back(std::move(finding));
   sort_findings(report.findings);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "run.h"
 #include "wheelvet/report.h"
 
 namespace wheelvet::cli {
@@ -25,6 +26,13 @@ int run_manual(const Options& options);
 
 /// True when a verdict rests on assumptions or stubs, which --strict does not accept.
 bool rests_on_trust(const Report& report);
+
+/// GPUs and driver that a probe saw, perhaps on another machine, in place of --gpu and --driver
+/// and of what the configuration says of them.
+void ask_as_probed(const Options& typed, Request& request);
+
+/// What the report says of it.
+std::string scope_of_probe(const std::string& file);
 
 /// The severity that a name on the command line stands for.
 Severity threshold_of(const std::string& name);

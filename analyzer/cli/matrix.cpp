@@ -37,7 +37,7 @@ int exit_code(const MatrixReport& matrix, const Options& options) {
   Severity threshold = threshold_of(options.fail_on);
   bool counted = std::any_of(matrix.findings.begin(), matrix.findings.end(),
                              [&](const Finding& each) { return counts(each, threshold); });
-  bool complete = matrix.problems.empty();
+  bool complete = matrix.problems.empty() && !(options.strict && !options.probe.empty());
   for (const MatrixCell& cell : matrix.cells) {
     counted = counted || cell_fails(cell, threshold);
     complete = complete && cell.report.complete;
@@ -85,6 +85,7 @@ int run_matrix(const Options& typed) {
   request.each.imports = options.imports;
   request.each.gpus = options.gpus;
   request.each.driver = options.driver;
+  if (!options.probe.empty()) ask_as_probed(typed, request.each);
   request.threshold = threshold_of(options.fail_on);
   if (!options.no_cache) {
     request.cache = options.cache.empty() ? default_cache_folder() : options.cache;
@@ -96,6 +97,9 @@ int run_matrix(const Options& typed) {
   if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   MatrixReport matrix = wheelvet::run_matrix(plan, request, gate, baseline ? &*baseline : nullptr);
   progress.end();
+  for (MatrixCell& cell : matrix.cells) {
+    if (!options.probe.empty()) cell.report.scope.push_back(scope_of_probe(options.probe));
+  }
   for (const Suppression& each : gate.suppressions) {
     matrix.suppressions.push_back(
         {each.rule, each.reason, each.until, each.file, each.line, each.in_scope, each.used});

@@ -113,6 +113,13 @@ void add_scenario(CLI::App& app, Options& options) {
       ->take_all();
 }
 
+void add_probed(CLI::App& app, Options& options) {
+  app.add_option("--probe", options.probe,
+                 "result of `wheelvet probe --format json`: its GPUs and driver stand for --gpu\n"
+                 "and --driver")
+      ->type_name("FILE");
+}
+
 // What decides whether a finding counts, and how much is read.
 void add_counting(CLI::App& app, Options& options) {
   app.add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
@@ -155,6 +162,7 @@ void add_check(CLI::App& app, Options& options) {
                    "index,\ntorch==VERSION of the history; none: the environment")
       ->type_name("");
   add_scenario(*check, options);
+  add_probed(*check, options);
   check
       ->add_option("--rank-env", options.rank_environments,
                    "the environment of other ranks of the same job: an error when the NCCL that\n"
@@ -196,6 +204,7 @@ void add_matrix(CLI::App& app, Options& options) {
   matrix->add_flag("--no-cache", options.no_cache, "judge every cell anew and keep nothing")
       ->excludes(cache);
   add_platform(*matrix, options);
+  add_probed(*matrix, options);
   add_counting(*matrix, options);
   add_config_file(*matrix, options);
   add_report_output(*matrix, options, true);

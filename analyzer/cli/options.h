@@ -58,6 +58,7 @@ struct Options {
   bool quiet = false, stats = false, strict = false, plans = false;
   int verbose = 0;
   unsigned jobs = 0;
+  std::string probe;  ///< result of the probe, which stands for --gpu and --driver
 };
 
 /// The formats that a report has, in the order of the documentation; a matrix has one more.

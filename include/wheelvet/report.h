@@ -30,7 +30,9 @@ struct ReportInput {
 
 struct ReportOpen {
   std::string path;
-  bool global = false;  ///< RTLD_GLOBAL
+  bool global = false;    ///< RTLD_GLOBAL
+  bool optional = false;  ///< its failure is swallowed by whoever asks
+  bool lazy = false;      ///< RTLD_LAZY
 };
 
 struct ReportRoot {
@@ -82,6 +84,7 @@ struct ReportObject {
 struct ReportPlan {
   std::string root;
   std::vector<std::string> loads;     ///< what was opened, in order
+  std::vector<ReportOpen> opens;      ///< the same by path, without what does not exist
   std::vector<ReportObject> objects;  ///< in load order
 };
 

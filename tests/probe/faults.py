@@ -3,11 +3,16 @@
 Every run carries a mark in its environment, which its children inherit; /proc is searched for it afterwards.
 WHEELVET_PROBE_ROUNDS repeats the faults."""
 
+import atexit
 import concurrent.futures
+import contextlib
+import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,7 +40,8 @@ def command(*arguments, env=True, limit=ENOUGH, driver=FAKES / "driver/libcuda.s
 
 def environment(folder, mark, settings):
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV"))}
+            if not name.startswith(("NCCL_", "CUDA_", "FAKE_", "VIRTUAL_ENV", "SLURM_", "OMPI_", "PMI", "MASTER_"))
+            and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     # In a build with AddressSanitizer too, a crash is to end by its signal.
     sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_abort=0"
     return {**kept, "ASAN_OPTIONS": sanitizer, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
@@ -92,66 +98,118 @@ def validate(report, name="probe"):
     jsonschema.Draft202012Validator(schema).validate(report)
 
 
-# What is done to which step, and what must then be said of it: how its process ended (None: it answered)
-# and words of the reason.
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="wheelvet-faults-"))
+atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+
+
+def nvrtc_without_builtins():
+    alone = WORK / "libnvrtc.so.13"
+    shutil.copyfile(SITE / "cuda_nvrtc/lib/libnvrtc.so.13", alone)
+    return alone
+
+
+def job_of_a_wheel(*containers):
+    """What `wheelvet probe` says of a wheel with these containers, as a file."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=WORK))
+    job = folder / "job.json"
+    job.write_text(json.dumps({"notes": [], "code": [library_of(folder, *containers)], "loads": []}))
+    return job
+
+
+@dataclasses.dataclass
+class Fault:
+    """What is done to which step, and what must then be said of it."""
+    step: str
+    settings: dict
+    ended: str  # how its process ended, or one of them
+    words: str  # of the reason
+    outcome: str = "fail"
+    arguments: tuple = ()
+
+
 FAULTS = {
-    "a child exits": ("kernel", {"FAKE_FAULT": "cuLaunchKernel:exit0"}, "exited", "exit code 0 and no answer"),
-    "a child exits with a code": ("curand", {"FAKE_FAULT": "curandCreateGenerator:exit7"}, "exited", "code 7"),
-    "a child aborts": ("nvrtc", {"FAKE_FAULT": "nvrtcVersion:abort"}, "signalled", "SIGABRT"),
-    "a child crashes": ("cublas", {"FAKE_FAULT": "cublasCreate:segv"}, "signalled", "SIGSEGV"),
-    "a sticky error": ("kernel", {"FAKE_FAULT": "cuCtxSynchronize:code=700"}, "answered",
-                       "700 CUDA_ERROR_ILLEGAL_ADDRESS"),
-    "a hang that ignores every signal": ("nvrtc", {"FAKE_FAULT": "nvrtcCompileProgram:hang"}, "timeout",
-                                         "compile for GPU 0"),
-    "1 GB of output": ("curand", {"FAKE_FAULT": "curandGenerateUniform:flood"}, "flood", "bytes of output"),
-    "a forged result": ("cublas", {"FAKE_FAULT": "cublasSgemm:forge"}, "forged", "not believed"),
-    "a forged result before the true one": ("cublas", {"FAKE_FAULT": "cublasSgemm:stray"}, "forged",
-                                            "not believed"),
-    "wrong values": ("kernel", {"FAKE_CUDA_WRONG": "1"}, "answered", "1048582 of 1048583"),
-    "another image than predicted": ("kernel", {"FAKE_CUDA_IMAGE": "80"}, "answered", "compiled to sm_80"),
-    "biased random numbers": ("curand", {"FAKE_CURAND_BIASED": "1"}, "answered", "chi-square"),
-    "a wrong product": ("cublas", {"FAKE_CUBLAS_WRONG": "1"}, "answered", "2866 of 2867"),
-    "an NVRTC too old for the GPU": ("nvrtc", {"FAKE_NVRTC_OLDEST": "100", "FAKE_NVRTC_NEWEST": "120"},
-                                     "answered", "no architecture that sm_90 runs"),
-    "ECC errors": ("driver", {"FAKE_NVML_ERRORS": "3"}, "answered", "3 uncorrected"),
-    "drivers that disagree": ("driver", {"FAKE_FAULT": "cuInit:code=803"}, "answered",
-                              "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
-    "a driver below the floor": ("driver", {"FAKE_CUDA_VERSION": "12040"}, "answered", "580.65.06"),
-    "a device that is not there": ("driver", {"CUDA_VISIBLE_DEVICES": "0,7"}, "answered", "names 2"),
-    "a typo in NCCL_ALGO": ("nccl", {"NCCL_ALGO": "Rng"}, "answered", "5 invalid usage"),
-    "wrong sums": ("nccl", {"FAKE_NCCL_WRONG": "1"}, "answered", "all-reduce"),
-    "NCCL hangs at the start": ("nccl", {"FAKE_FAULT": "ncclCommInitAll:hang"}, "timeout",
-                                "ncclCommInitAll over 2 GPUs"),
-    "an abort that hangs": ("nccl-abort", {"FAKE_FAULT": "ncclCommAbort:hang"}, "timeout", "ncclCommAbort"),
-    "a rank killed in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclReduceScatter@1:kill"}, "signalled",
-                                      "rank 1: its process was ended by signal 9"),
-    "a rank that fails in a collective": ("nccl-ranks", {"FAKE_FAULT": "ncclBroadcast@0:code=2"}, "answered",
-                                          "rank 0: broadcast answered 2 unhandled system error"),
-    "an asynchronous error": ("nccl-ranks",
-                              {"FAKE_FAULT": "ncclSend@1:hang,ncclCommGetAsyncError@0:code=6"},
-                              "answered", "rank 0: send/recv answered 6"),
-    "an initialisation that fails": ("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:code=2"}, "stopped",
-                                     "rank 1: ncclCommInitRank answered 2"),
-    "an initialisation that one rank never joins": (
-        "nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:hang"}, "timeout", "initialise the communicator"),
-    "versions of NCCL mixed": ("nccl-ranks", {"FAKE_NCCL_VERSION_RANK1": "22703"}, "answered",
-                               "rank 0 runs NCCL 22809, this rank 22703"),
+    "a child exits": Fault("kernel", {"FAKE_FAULT": "cuLaunchKernel:exit0"}, "exited", "exit code 0 and no answer"),
+    "a child exits with a code": Fault("curand", {"FAKE_FAULT": "curandCreateGenerator:exit7"}, "exited", "code 7"),
+    "a child aborts": Fault("nvrtc", {"FAKE_FAULT": "nvrtcVersion:abort"}, "signalled", "SIGABRT"),
+    "a child crashes": Fault("cublas", {"FAKE_FAULT": "cublasCreate:segv"}, "signalled", "SIGSEGV"),
+    "a child that crashes by itself": Fault("curand", {}, "signalled", "SIGSEGV", arguments=("--rehearse", "segv")),
+    "a sticky error": Fault("kernel", {"FAKE_FAULT": "cuCtxSynchronize:code=700"}, "answered",
+                            "700 CUDA_ERROR_ILLEGAL_ADDRESS"),
+    "an illegal address in a kernel": Fault("kernel", {}, "answered", "700 CUDA_ERROR_ILLEGAL_ADDRESS",
+                                            arguments=("--rehearse", "illegal-address")),
+    "an endless kernel": Fault("kernel", {}, "timeout", "launch the kernel on GPU 0",
+                               arguments=("--rehearse", "endless-kernel")),
+    "a hang that ignores every signal": Fault("nvrtc", {"FAKE_FAULT": "nvrtcCompileProgram:hang"}, "timeout",
+                                              "compile for GPU 0"),
+    "1 GB of output": Fault("curand", {"FAKE_FAULT": "curandGenerateUniform:flood"}, "flood", "bytes of output"),
+    "a forged result": Fault("cublas", {"FAKE_FAULT": "cublasSgemm:forge"}, "forged", "not believed"),
+    "a forged result before the true one": Fault("cublas", {"FAKE_FAULT": "cublasSgemm:stray"}, "forged",
+                                                 "not believed"),
+    "wrong values": Fault("kernel", {"FAKE_CUDA_WRONG": "1"}, "answered", "1048582 of 1048583"),
+    "another image than predicted": Fault("kernel", {"FAKE_CUDA_IMAGE": "80"}, "answered", "compiled to sm_80"),
+    "biased random numbers": Fault("curand", {"FAKE_CURAND_BIASED": "1"}, "answered", "chi-square"),
+    "a wrong product": Fault("cublas", {"FAKE_CUBLAS_WRONG": "1"}, "answered", "2866 of 2867"),
+    "missing builtins of NVRTC": Fault("nvrtc", {}, "answered", "libnvrtc-builtins.so.13.0",
+                                       arguments=("--nvrtc", nvrtc_without_builtins)),
+    "an NVRTC too old for the GPU": Fault("nvrtc", {"FAKE_NVRTC_OLDEST": "100", "FAKE_NVRTC_NEWEST": "120"},
+                                          "answered", "no architecture that sm_90 runs"),
+    "no driver": Fault("driver", {"driver": "/nonexistent/libcuda.so.1"}, "answered",
+                       "cannot open shared object file", "not_run"),
+    "the toolkit's stub instead of the driver": Fault("driver", {"FAKE_FAULT": "cuInit:code=34"}, "answered", "stub",
+                                                      "not_run"),
+    "no visible GPU": Fault("driver", {"CUDA_VISIBLE_DEVICES": ""}, "answered", "CUDA_VISIBLE_DEVICES is ''", "not_run"),
+    "a visible GPU that is none": Fault("driver", {"CUDA_VISIBLE_DEVICES": "7"}, "answered",
+                                        "CUDA_VISIBLE_DEVICES is '7'", "not_run"),
+    "a device that is not there": Fault("driver", {"CUDA_VISIBLE_DEVICES": "0,7"}, "answered", "names 2"),
+    "ECC errors": Fault("driver", {"FAKE_NVML_ERRORS": "3"}, "answered", "3 uncorrected"),
+    "drivers that disagree": Fault("driver", {"FAKE_FAULT": "cuInit:code=803"}, "answered",
+                                   "803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+    "a driver below the floor": Fault("driver", {"FAKE_CUDA_VERSION": "12040"}, "answered", "580.65.06"),
+    "a wheel without code for this GPU": Fault(
+        "device-code", {}, "answered", "no code for GPU 0 (sm_90)",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER cubins=80,100 kernels=a;", "none", ["a"])))),
+    "a wheel whose code the driver refuses": Fault(
+        "device-code", {}, "answered", "222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER ptx=80 isa=91 kernels=a;", "compute_80", ["a"])))),
+    "a wheel whose kernel is not there": Fault(
+        "device-code", {}, "answered", "500 CUDA_ERROR_NOT_FOUND",
+        arguments=("--job", lambda: job_of_a_wheel(("FAKE CONTAINER cubins=90 kernels=b;", "sm_90", ["a"])))),
+    "a typo in NCCL_ALGO": Fault("nccl", {"NCCL_ALGO": "Rng"}, "answered", "5 invalid usage"),
+    "wrong sums": Fault("nccl", {"FAKE_NCCL_WRONG": "1"}, "answered", "all-reduce"),
+    "NCCL hangs at the start": Fault("nccl", {"FAKE_FAULT": "ncclCommInitAll:hang"}, "timeout",
+                                     "ncclCommInitAll over 2 GPUs"),
+    "an abort that hangs": Fault("nccl-abort", {"FAKE_FAULT": "ncclCommAbort:hang"}, "timeout", "ncclCommAbort"),
+    "a rank killed in a collective": Fault("nccl-ranks", {"FAKE_FAULT": "ncclReduceScatter@1:kill"}, "signalled",
+                                           "rank 1: its process was ended by signal 9"),
+    "a rank that fails in a collective": Fault("nccl-ranks", {"FAKE_FAULT": "ncclBroadcast@0:code=2"}, "answered",
+                                               "rank 0: broadcast answered 2 unhandled system error"),
+    "an asynchronous error": Fault("nccl-ranks", {"FAKE_FAULT": "ncclSend@1:hang,ncclCommGetAsyncError@0:code=6"},
+                                   "answered", "rank 0: send/recv answered 6"),
+    "an initialisation that fails": Fault("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:code=2"}, "stopped",
+                                          "rank 1: ncclCommInitRank answered 2"),
+    "an initialisation that one rank never joins": Fault("nccl-ranks", {"FAKE_FAULT": "ncclCommInitRank@1:hang"},
+                                                         "timeout", "initialise the communicator"),
+    "versions of NCCL mixed": Fault("nccl-ranks", {"FAKE_NCCL_VERSION_RANK1": "22703"}, "answered",
+                                    "rank 0 runs NCCL 22809, this rank 22703"),
 }
 
 
 def check_fault(name):
-    step_name, settings, ended, words = FAULTS[name]
-    run = Run("--steps", step_name, limit=LIMIT, FAKE_CUDA_DEVICES="2", **settings)
-    step = run.step(step_name)
-    assert run.code == 1 and run.report["verdict"] == "fail", (name, run.code, step)
-    assert step["outcome"] == "fail", (name, step)
-    assert words in step["reason"], (name, step["reason"])
-    assert ended in [process["ended"] for process in step["processes"]], (name, step["processes"])
+    fault = FAULTS[name]
+    arguments = [each() if callable(each) else each for each in fault.arguments]
+    run = Run("--steps", fault.step, *arguments, limit=LIMIT, FAKE_CUDA_DEVICES="2", **fault.settings)
+    step = run.step(fault.step)
+    code = {"fail": 1, "not_run": 3}[fault.outcome]
+    assert run.code == code and run.report["verdict"] == fault.outcome, (name, run.code, step)
+    assert step["outcome"] == fault.outcome, (name, step)
+    assert fault.words in step["reason"], (name, step["reason"])
+    assert fault.ended in [process["ended"] for process in step["processes"]], (name, step["processes"])
     assert step["seconds"] < LIMIT + 1, (name, step["seconds"])
 
 
 def test_every_fault_is_told_rightly_in_time_and_leaves_nothing():
-    names = [name for name in FAULTS for _ in range(max(1, ROUNDS // len(FAULTS) + (ROUNDS > 1)))]
+    # Several times each, so that it is ROUNDS runs or more.
+    names = [name for name in FAULTS for _ in range(-(-ROUNDS // len(FAULTS)))]
     # Mostly waiting: more at a time than there are processors.
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         wrong = [error for error in pool.map(told_wrongly, names) if error]
@@ -203,29 +261,6 @@ def test_without_a_driver_nothing_is_run_and_nothing_passes():
     assert run.code == 3 and run.report["verdict"] == "not_run"
     assert set(run.outcomes().values()) == {"not_run"}
     assert not run.report["complete"]
-
-
-def test_a_stub_of_the_driver_is_named_as_such():
-    run = Run(FAKE_FAULT="cuInit:code=34")
-    assert run.code == 3
-    assert "stub" in run.step("driver")["reason"] and run.step("driver")["error"]["code"] == 34
-
-
-def test_no_visible_gpu_is_not_run_and_the_variable_is_named():
-    for value in ("", "7"):
-        run = Run(CUDA_VISIBLE_DEVICES=value)
-        assert run.code == 3, run.code
-        assert f"CUDA_VISIBLE_DEVICES is '{value}'" in run.step("driver")["reason"]
-
-
-def test_missing_builtins_of_nvrtc_are_told_in_nvrtcs_words():
-    with tempfile.TemporaryDirectory() as folder:
-        alone = pathlib.Path(folder) / "libnvrtc.so.13"
-        alone.write_bytes((SITE / "cuda_nvrtc/lib/libnvrtc.so.13").read_bytes())
-        run = Run("--steps", "nvrtc", "--nvrtc", alone)
-    step = run.step("nvrtc")
-    assert step["outcome"] == "fail" and step["error"]["code"] == 7
-    assert "libnvrtc-builtins.so.13.0" in step["reason"], step["reason"]
 
 
 def test_a_library_that_is_none_fails_with_the_loaders_words():
@@ -344,6 +379,17 @@ def test_a_step_is_started_by_the_probe_alone():
     assert done.returncode == 4 and done.stdout == "", done
 
 
+@contextlib.contextmanager
+def started(arguments, **options):
+    """A process that is gone afterwards, whatever a test finds."""
+    process = subprocess.Popen(arguments, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def wait_for(words, mark, process):
     """Until a process with these words in its command line runs."""
     while not any(words in line for line in left_running(mark)):
@@ -355,14 +401,15 @@ def interrupt(signal_number):
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         settings = {"FAKE_FAULT": "cublasSgemm:hang"}
-        process = subprocess.Popen(command("--format", "json", limit=30), stdout=subprocess.PIPE,
-                                   text=True, env=environment(folder, mark, settings))
-        wait_for("--step cublas", mark, process)
-        time.sleep(0.2)
-        started = time.monotonic()
-        process.send_signal(signal_number)
-        output, _ = process.communicate(timeout=20)
-    assert time.monotonic() - started < 1.5
+        with started(command("--format", "json", limit=30), stdout=subprocess.PIPE, text=True,
+                     env=environment(folder, mark, settings)) as process:
+            wait_for("--step cublas", mark, process)
+            time.sleep(0.2)
+            began = time.monotonic()
+            process.send_signal(signal_number)
+            output, _ = process.communicate(timeout=20)
+            seconds = time.monotonic() - began
+    assert seconds < 1.5
     assert not left_running(mark)
     return process.returncode, json.loads(output)
 
@@ -379,13 +426,16 @@ def test_ctrl_c_leaves_no_process_and_a_partial_report():
 def test_the_probe_killed_outright_takes_its_steps_along():
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(command("--steps", "kernel", limit=30), stdout=subprocess.DEVNULL,
-                                   env=environment(folder, mark, {"FAKE_FAULT": "cuLaunchKernel:hang"}))
-        wait_for("--step kernel", mark, process)
-        process.kill()
-        process.wait()
-        time.sleep(0.3)
-    assert not left_running(mark)
+        job = WORK / "hangs.json"
+        job.write_text(json.dumps({"notes": [], "code": [], "loads": [load_of(MODULE)]}))
+        for words, arguments, fault in (("--step kernel", ("--steps", "kernel"), "cuLaunchKernel:hang"),
+                                        (str(MODULE), ("--steps", "load", "--job", job), "open:hang")):
+            with started(command(*arguments, limit=30), stdout=subprocess.DEVNULL,
+                         env=environment(folder, mark, {"FAKE_FAULT": fault})) as process:
+                wait_for(words, mark, process)
+                time.sleep(0.3)
+            time.sleep(0.3)
+            assert not left_running(mark), left_running(mark)
 
 
 def test_children_that_are_not_the_probes_are_left_alone():
@@ -393,9 +443,304 @@ def test_children_that_are_not_the_probes_are_left_alone():
         script = "sleep 30 >&- 2>&- & echo $!; exec \"$@\""
         done = subprocess.run(["sh", "-c", script, "sh", *command("--steps", "driver", "-q")],
                               capture_output=True, text=True, timeout=200, env=environment(folder, "x", {}))
-        stranger = int(done.stdout.split()[0])
-        os.kill(stranger, 0)  # raises when it is gone
-        os.kill(stranger, signal.SIGTERM)
+        os.kill(int(done.stdout.split()[0]), signal.SIGTERM)  # raises when it is gone
+
+
+class JobRun(Run):
+    """A run over a job as `wheelvet probe` makes it, `code` and `loads` being its lists."""
+
+    def __init__(self, code=(), loads=(), notes=(), **settings):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"notes": list(notes), "code": list(code), "loads": list(loads)}, file)
+            file.flush()
+            steps = ["device-code"] * bool(code) + ["load"] * bool(loads)
+            super().__init__("--steps", ",".join(steps), "--job", file.name, **settings)
+
+    def entry(self, number=0):
+        return [step for step in self.report["steps"] if step["name"] in ("device-code", "load")][number]
+
+    def disagreements(self, number=0):
+        return [check for check in self.entry(number)["checks"] if not check["agrees"]]
+
+
+def library_of(folder, *containers, optional=False):
+    """A file of fake containers, each given by its text, its prediction for sm_90 and its kernels."""
+    path = pathlib.Path(folder) / "library.so"
+    data, entries = b"\x7fELF", []
+    for text, predicted, kernels in containers:
+        entries.append({"offset": len(data), "size": len(text), "predicted": {"9.0": predicted}, "kernels": kernels})
+        data += text.encode()
+    path.write_bytes(data)
+    return {"library": "pkg/library.so", "file": str(path), "optional": optional, "containers": entries}
+
+
+def test_device_code_is_loaded_and_its_kernels_are_found():
+    with tempfile.TemporaryDirectory() as folder:
+        run = JobRun([library_of(
+            folder, ("FAKE CONTAINER cubins=75,90 kernels=one,two;", "sm_90", ["one", "two"]),
+            ("FAKE CONTAINER cubins=75 ptx=80 isa=84 kernels=three;", "compute_80", ["three"]),
+            ("FAKE CONTAINER cubins=100 kernels=four;", "none", ["four"]))], FAKE_CUDA_DEVICES="2", notes=["a note"])
+    assert run.code == 0 and run.entry()["outcome"] == "pass", run.entry()
+    assert run.entry()["subject"] == "pkg/library.so" and "a note" in run.report["notes"]
+    seen = {check["subject"]: check["observed"] for check in run.entry()["checks"]}
+    assert seen["GPU 1 (sm_90) containers"] == "2 load, 1 have nothing for it", seen
+    assert seen["GPU 1 (sm_90) kernels"] == "3 found by name", seen
+
+
+def test_a_library_without_code_for_this_gpu_fails_as_foretold():
+    with tempfile.TemporaryDirectory() as folder:
+        text = "FAKE CONTAINER cubins=80,100 ptx=100 isa=90 kernels=a;"
+        run = JobRun([library_of(folder, (text, "none", ["a"]))])
+        spare = JobRun([library_of(folder, (text, "none", ["a"]), optional=True)])
+    assert run.code == 1 and "no code for GPU 0 (sm_90)" in run.entry()["reason"], run.entry()
+    assert not run.disagreements(), run.entry()
+    assert spare.code == 0, "one of several builds need not serve this GPU"
+
+
+def test_device_code_that_is_not_as_predicted_is_told():
+    wrong = {
+        ("FAKE CONTAINER cubins=100 kernels=a;", "sm_90", "209 CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        ("FAKE CONTAINER ptx=80 isa=91 kernels=a;", "compute_80", "222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+        ("FAKE CONTAINER cubins=90 kernels=b;", "sm_90", "500 CUDA_ERROR_NOT_FOUND"),
+        ("FAKE CONTAINER ptx=80 isa=90 kernels=a;", "sm_89", "sm_90 of compute_80"),
+        ("FAKE CONTAINER cubins=90 kernels=a;", "none", "sm_90 of compute_90"),
+    }
+    for text, predicted, observed in wrong:
+        with tempfile.TemporaryDirectory() as folder:
+            good = ("FAKE CONTAINER cubins=90 kernels=a;", "sm_90", ["a"])
+            run = JobRun([library_of(folder, good, (text, predicted, ["a"]))])
+        assert run.code == 1 and run.entry()["outcome"] == "fail", (text, run.entry())
+        assert observed in [check["observed"] for check in run.disagreements()], (text, run.entry())
+
+
+def test_device_code_that_ends_the_process_names_the_container():
+    with tempfile.TemporaryDirectory() as folder:
+        run = JobRun([library_of(folder, ("FAKE CONTAINER cubins=90;", "sm_90", []))],
+                     FAKE_FAULT="cuModuleLoadDataEx:segv")
+        cut = library_of(folder, ("FAKE CONTAINER cubins=90;", "sm_90", []))
+        cut["containers"][0]["size"] = 1 << 40
+        long = JobRun([cut])
+        cut["containers"][0]["size"] = 1 << 20
+        short = JobRun([cut])
+    assert "SIGSEGV" in run.entry()["reason"] and "container at 0x4" in run.entry()["reason"], run.entry()
+    assert long.code == 1 and "bytes" in long.entry()["reason"]
+    assert short.code == 1 and "ends before" in short.entry()["reason"]
+
+
+def load_of(*opens, predicted="loads", objects=None):
+    paths = [str(path) for path in opens]
+    return {"root": "pkg/module.so", "predicted": predicted, "python": sys.executable,
+            "opens": [{"path": path, "global": False, "optional": False, "lazy": False} for path in paths],
+            "objects": paths if objects is None else objects}
+
+
+MODULE = FAKES / "module/module.so"
+CURAND = SITE / "curand/lib/libcurand.so.10"
+
+
+def test_a_root_is_opened_by_python_and_its_maps_are_compared():
+    run = JobRun(loads=[load_of(CURAND, MODULE)])
+    assert run.code == 0 and run.entry()["outcome"] == "pass", run.entry()
+    assert run.entry()["subject"] == "pkg/module.so"
+    other = JobRun(loads=[load_of(MODULE, objects=["/elsewhere/module.so"])])
+    assert other.code == 1 and other.disagreements()[0]["observed"] == str(MODULE.resolve()), other.entry()
+
+
+def test_a_root_that_does_not_open_fails_in_the_loaders_words():
+    run = JobRun(loads=[load_of(SOURCE / "README.md"), load_of(SOURCE / "README.md", predicted="fails: it is text")])
+    assert run.code == 1 and "invalid ELF header" in run.entry(0)["reason"], run.entry(0)
+    assert run.disagreements(0) and not run.disagreements(1), run.report["steps"]
+    assert "as predicted" in run.entry(1)["reason"]
+
+
+def test_a_module_that_ends_its_process_is_named():
+    for fault, words in (("open:abort", "SIGABRT"), ("open:exit7", "exit code 7"), ("open:kill", "SIGKILL")):
+        run = JobRun(loads=[load_of(CURAND, MODULE)], FAKE_FAULT=fault)
+        assert run.code == 1 and words in run.entry()["reason"], (fault, run.entry())
+        assert str(MODULE) in run.entry()["reason"]
+    hang = JobRun(loads=[load_of(MODULE)], FAKE_FAULT="open:hang", limit=LIMIT)
+    assert hang.entry()["processes"][0]["ended"] == "timeout" and str(MODULE) in hang.entry()["reason"]
+
+
+def test_a_step_over_nothing_did_not_run():
+    run = Run("--steps", "load")
+    assert run.code == 3 and run.step("load")["outcome"] == "not_run", run.report
+
+
+def test_a_job_that_is_none_is_an_internal_error():
+    done = subprocess.run(command("--job", SOURCE / "README.md"), capture_output=True, text=True)
+    assert done.returncode == 4 and done.stdout == "", done
+
+
+def test_a_sweep_tries_every_block_and_compares_the_fastest():
+    # The environment's protocol costs 8 ms a call; what is beyond the noise is tested on figures, in units.cpp.
+    run = Run("--steps", "nccl-ranks", "--sweep", "--grid", "NCCL_PROTO=Simple", "--grid", "NCCL_NTHREADS=256",
+              "--rounds", "2", "--sizes", "16k", limit=60, FAKE_CUDA_DEVICES="2", FAKE_NCCL_SLOW="NCCL_PROTO",
+              NCCL_PROTO="LL")
+    swept = run.report["sweep"]
+    assert run.code == 0 and swept["tried"] == 4 and swept["failed"] == 0, run.report
+    assert len(swept["finals"]) <= 3 and all(len(final["cells"]) == 5 for final in swept["finals"]), swept
+
+
+def test_a_block_that_fails_is_left_out_of_the_sweep():
+    run = Run("--steps", "nccl-ranks", "--sweep", "--grid", "NCCL_ALGO=Rng", "--rounds", "2", "--sizes", "16k",
+              FAKE_CUDA_DEVICES="2", FAKE_NCCL_STRICT="1")
+    swept = run.report["sweep"]
+    assert run.code == 0 and swept["tried"] == swept["failed"] == 1 and swept["best"] == [], run.report
+
+
+def test_a_grid_that_is_none_is_wrong_usage():
+    for grid in ("NCCL_ALGO", "LD_PRELOAD=x", "NCCL_ALGO=", "NCCL_ALGO=a;b", "NCCL_X=" + ",".join("123456789") * 8):
+        done = subprocess.run([PROBE, "--sweep", "--grid", grid], capture_output=True, text=True)
+        assert done.returncode == 2, (grid, done)
+
+
+class Launched:
+    """Ranks as a launcher starts them, here on one host; `report` is rank 0's, `codes` are by rank started."""
+
+    # How each launcher tells a process its rank.
+    VARIABLES = {
+        "torchrun": lambda rank, ranks: {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank},
+        "openmpi": lambda rank, ranks: {"OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": ranks,
+                                        "OMPI_COMM_WORLD_LOCAL_RANK": rank},
+        "pmi": lambda rank, ranks: {"PMI_RANK": rank, "PMI_SIZE": ranks, "MPI_LOCALRANKID": rank},
+        "slurm": lambda rank, ranks: {"SLURM_PROCID": rank, "SLURM_NTASKS": ranks, "SLURM_LOCALID": rank,
+                                      "SLURM_JOB_ID": 7, "SLURM_STEP_ID": 0},
+    }
+
+    def __init__(self, ranks, *arguments, launcher="torchrun", started=None, limit=ENOUGH, address=True,
+                 visit=None, **settings):
+        mark = uuid.uuid4().hex
+        port = free_port()
+        with tempfile.TemporaryDirectory() as folder:
+            processes = []
+            for rank in range(ranks) if started is None else started:
+                own = {name: str(value) for name, value in self.VARIABLES[launcher](rank, ranks).items()}
+                if address:
+                    own |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+                own |= {"FAKE_CUDA_DEVICES": str(ranks), **settings}
+                processes.append(subprocess.Popen(
+                    command(*arguments, "--launcher", "auto", "--format", "json", limit=limit), text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(folder, mark, own)))
+            try:
+                if visit:
+                    visit(port)
+                self.said = [process.communicate(timeout=200) for process in processes]
+            finally:
+                for process in processes:
+                    process.kill()
+            self.left = left_running(mark)
+        self.codes = [process.returncode for process in processes]
+        assert not self.left, f"left running: {self.left}"
+        assert all(not out for out, _ in self.said[1:]), "only rank 0 reports"
+        if self.said[0][0]:
+            self.report = json.loads(self.said[0][0])
+            validate(self.report)
+
+    def nccl(self):
+        (step,) = [step for step in self.report["steps"] if step["name"] == "nccl-hosts"]
+        return step
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_ranks_of_every_launcher_meet_and_rank_0_reports_for_all():
+    for launcher in Launched.VARIABLES:
+        run = Launched(2, launcher=launcher)
+        step = run.nccl()
+        assert run.codes == [0, 0] and run.report["verdict"] == "pass", (launcher, run.said)
+        assert run.report["world"]["launcher"] == launcher and run.report["world"]["ranks"] == 2
+        assert [process["rank"] for process in step["processes"]] == [0, 1]
+        assert len(step["figures"]) == 10 and all(figure["ranks"] == 2 for figure in step["figures"])
+        assert all(figure["correct"] for figure in step["figures"])
+        assert step["nccl"]["channels"] == 24
+
+
+def test_a_rank_killed_on_another_host_is_named_and_the_others_leave():
+    run = Launched(3, FAKE_FAULT="ncclReduceScatter@1:kill")
+    assert run.codes == [1, 1, 1], run.said
+    step = run.nccl()
+    assert "rank 1 on" in step["reason"] and "SIGKILL" in step["reason"], step["reason"]
+    assert [process["ended"] for process in step["processes"]] == ["answered", "signalled", "answered"]
+
+
+def test_a_rank_that_never_comes_is_named():
+    run = Launched(3, started=[0, 1], limit=LIMIT)
+    assert run.codes == [1, 1], run.said
+    assert run.nccl()["reason"].startswith("rank 2 of 3 never came to 127.0.0.1:"), run.nccl()["reason"]
+    assert run.nccl()["processes"][2]["ended"] == "absent"
+
+
+def test_a_whole_host_that_dies_is_told_as_lost():
+    def kill_rank_1(_):
+        mine = os.getpid()
+        for _ in range(2000):
+            for entry in pathlib.Path("/proc").iterdir():
+                if not entry.name.isdigit():
+                    continue
+                try:
+                    words = (entry / "cmdline").read_bytes()
+                    parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                    grand = int(pathlib.Path(f"/proc/{parent}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    continue
+                if b"nccl-hosts" in words and b"--rank\x001\x00" in words and grand == mine:
+                    os.kill(parent, signal.SIGKILL)
+                    return
+            time.sleep(0.02)
+        raise AssertionError("rank 1 never ran its step")
+
+    run = Launched(2, visit=kill_rank_1, FAKE_FAULT="ncclAllReduce@1:hang")
+    assert run.codes[0] == 1, run.said
+    assert run.nccl()["processes"][1]["ended"] == "lost", run.nccl()
+    assert "rank 1" in run.nccl()["reason"] and "connection" in run.nccl()["reason"]
+
+
+def test_ranks_without_a_rank_0_say_so():
+    run = Launched(2, started=[1], limit=LIMIT)
+    assert run.codes == [1] and "rank 0 does not answer at 127.0.0.1:" in run.said[0][1], run.said
+
+
+def test_versions_of_nccl_that_differ_between_hosts_are_told_before_they_hang():
+    run = Launched(2, FAKE_NCCL_VERSION_RANK1="22703")
+    assert run.codes == [1, 1]
+    assert "rank 0 runs NCCL 22809, this rank 22703" in run.nccl()["reason"]
+
+
+def test_no_driver_on_one_host_is_no_run_of_nccl():
+    run = Launched(2, FAKE_FAULT="cuInit@1:code=100")
+    assert run.codes == [3, 3] and run.report["verdict"] == "not_run", run.report
+    assert run.nccl()["outcome"] == "not_run" and "rank 1" in run.nccl()["reason"]
+
+
+def test_a_stranger_at_the_port_is_turned_away():
+    def knock(port):
+        for _ in range(200):
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+                    one.sendall(b"GET / HTTP/1.1\r\n\r\n")
+                    one.recv(1)
+                    return
+            except OSError:
+                time.sleep(0.02)
+
+    run = Launched(2, started=[0], limit=LIMIT, visit=knock)
+    assert run.codes == [1]
+    assert any("turned away" in note for note in run.report["notes"]), run.report["notes"]
+
+
+def test_a_launcher_without_an_address_or_without_variables_is_wrong_usage():
+    run = Launched(2, launcher="openmpi", started=[0], address=False)
+    assert run.codes == [2] and "--rendezvous" in run.said[0][1], run.said
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command("--launcher", "auto"), capture_output=True, text=True,
+                              env=environment(folder, "x", {}))
+    assert done.returncode == 2 and "SLURM_PROCID" in done.stderr, done
+    assert subprocess.run([PROBE, "--rendezvous", "a:1"], capture_output=True).returncode == 2
 
 
 if __name__ == "__main__":

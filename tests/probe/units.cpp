@@ -1,11 +1,15 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "frame.h"
+#include "launcher.h"
 #include "nccl_log.h"
+#include "sweep.h"
 #include "tuning.h"
 
 using namespace wheelvet::probe;
@@ -54,6 +58,49 @@ TEST_CASE("a tuned cell tells medians and the change of speed") {
   CHECK(tuned.cells.at(0).without == doctest::Approx(200));
   CHECK(tuned.cells.at(0).with == doctest::Approx(100));
   CHECK(tuned.cells.at(0).change == doctest::Approx(100));
+}
+
+TEST_CASE("a sweep's best block is the one that helps, as lines for a shell") {
+  setenv("NCCL_PROTO", "LL", 1);
+  std::string wrong;
+  std::vector<SettingBlock> grid =
+      grid_of({"NCCL_PROTO=Simple", "NCCL_NTHREADS=256,bad", "NCCL_X=1"}, wrong);
+  CHECK(grid.size() == 12);
+  auto has = [](const std::vector<std::string>& changes, const std::string& one) {
+    return std::find(changes.begin(), changes.end(), one) != changes.end();
+  };
+  int runs = 0;
+  auto measure = [&](const std::vector<std::string>& changes) {
+    ++runs;
+    StepReport step;
+    step.outcome = has(changes, "NCCL_NTHREADS=bad") ? Outcome::fail : Outcome::pass;
+    double time = 100;
+    if (has(changes, "NCCL_PROTO=Simple")) time -= 40;
+    if (has(changes, "NCCL_PROTO")) time -= 20;  // as NCCL chooses by itself
+    if (has(changes, "NCCL_X=1")) time += 30;
+    step.answer.figures = round_of(time);
+    return step;
+  };
+  Sweep swept = sweep(grid, 2, measure);
+  unsetenv("NCCL_PROTO");
+  CHECK(swept.tried == 12);
+  CHECK(swept.failed == 4);
+  CHECK(swept.best == std::vector<std::string>{"export NCCL_PROTO=Simple"});
+  CHECK(swept.gain == doctest::Approx(100.0 * 100 / 60 - 100));
+  CHECK(runs <= static_cast<int>(most_sweep_runs(grid.size(), 2)));
+}
+
+TEST_CASE("a sweep in which nothing is faster has no best block") {
+  std::string wrong;
+  std::vector<SettingBlock> grid = grid_of({"NCCL_PROTO=Simple,LL"}, wrong);
+  Sweep swept = sweep(grid, 2, [](const std::vector<std::string>&) {
+    StepReport step;
+    step.outcome = Outcome::pass;
+    step.answer.figures = round_of(100);
+    return step;
+  });
+  CHECK(swept.best.empty());
+  CHECK(swept.finals.empty());
 }
 
 TEST_CASE("the checksum is SipHash-2-4 as its authors' test vectors have it") {
@@ -120,4 +167,78 @@ TEST_CASE("NCCL's log tells version, channels, transports, network, settings and
   CHECK(log.transports == std::vector<std::string>{"P2P/CUMEM"});
   CHECK(log.settings == std::vector<std::string>{"NCCL_NVLS_ENABLE=0"});
   CHECK(log.warnings == std::vector<std::string>{"something is off"});
+}
+
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Sets variables of a launcher and takes them away again.
+struct Variables {
+  std::vector<std::string> names;
+  explicit Variables(const Settings& values) {
+    for (const auto& [name, value] : values) {
+      setenv(name.c_str(), value.c_str(), 1);
+      names.push_back(name);
+    }
+  }
+  ~Variables() {
+    for (const std::string& name : names) unsetenv(name.c_str());
+  }
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("the first host of a list as SLURM writes it") {
+  CHECK(first_host("gpu07") == "gpu07");
+  CHECK(first_host("a1,b2") == "a1");
+  CHECK(first_host("node[003-012,020],login1") == "node003");
+  CHECK(first_host("node[7]-ib,x") == "node7-ib");
+  CHECK(first_host("node[7") == "");
+}
+
+TEST_CASE("mpirun inside an allocation of SLURM counts ranks, SLURM its daemons") {
+  Variables set(Settings{{"SLURM_PROCID", "1"},
+                         {"SLURM_NTASKS", "2"},
+                         {"SLURM_STEP_NODELIST", "n[1-2]"},
+                         {"OMPI_COMM_WORLD_RANK", "9"},
+                         {"OMPI_COMM_WORLD_SIZE", "16"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
+  std::string wrong;
+  std::optional<Place> place = find_place("auto", "", wrong);
+  REQUIRE(place);
+  CHECK(place->launcher == "openmpi");
+  CHECK(place->rank == 9);
+  CHECK(place->ranks == 16);
+  CHECK(place->local_rank == 1);
+  CHECK(place->address == "n1");
+  CHECK(find_place("slurm", "", wrong)->rank == 1);
+}
+
+TEST_CASE("torchrun's agent keeps MASTER_PORT where it says so") {
+  Variables set(
+      Settings{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}});
+  std::string wrong;
+  CHECK(find_place("auto", "", wrong)->port == 29500);
+  Variables agent(Settings{{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  CHECK(find_place("auto", "", wrong)->port == 29501);
+  CHECK(find_place("auto", "[::1]:7", wrong)->port == 7);
+  CHECK(find_place("auto", "[::1]:7", wrong)->address == "::1");
+}
+
+TEST_CASE("a rank outside its world, a bad rendezvous and no address are told") {
+  std::string wrong;
+  Variables set(Settings{{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}});
+  CHECK_FALSE(find_place("pmi", "h:1", wrong));
+  CHECK(wrong.find("PMI_RANK=2") != std::string::npos);
+  Variables right(Settings{{"PMI_RANK", "1"}});
+  for (const char* text : {"h", ":1", "h:0", "h:65536", "h:x"}) {
+    CHECK_FALSE(find_place("pmi", text, wrong));
+  }
+  CHECK_FALSE(find_place("pmi", "", wrong));
+  CHECK(wrong.find("--rendezvous") != std::string::npos);
+  Variables alone(Settings{{"MPI_LOCALNRANKS", "2"}});
+  CHECK(find_place("pmi", "", wrong)->address == "127.0.0.1");
 }

@@ -32,6 +32,7 @@ struct Check {
   std::string predicted;
   std::string observed;
   bool agrees = false;
+  std::string kind = {};  // library, image, communicator: rows of the report's table; or empty
 };
 
 struct DeviceFacts {

@@ -28,6 +28,15 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Ended ended_from(const std::string& text) {
+  for (Ended ended :
+       {Ended::answered, Ended::exited, Ended::signalled, Ended::timeout, Ended::flood,
+        Ended::forged, Ended::stopped, Ended::interrupted, Ended::not_started}) {
+    if (text == word(ended)) return ended;
+  }
+  throw std::runtime_error("no end " + text);
+}
+
 Outcome outcome_from(const std::string& text) {
   for (Outcome outcome : {Outcome::pass, Outcome::fail, Outcome::not_run, Outcome::interrupted}) {
     if (text == word(outcome)) return outcome;
@@ -62,7 +71,8 @@ Json to_object(const Check& c) {
   return {{"subject", c.subject},
           {"predicted", c.predicted},
           {"observed", c.observed},
-          {"agrees", c.agrees}};
+          {"agrees", c.agrees},
+          {"kind", c.kind}};
 }
 
 void from_object(const Json& json, Check& c) {
@@ -70,6 +80,7 @@ void from_object(const Json& json, Check& c) {
   take(json, "predicted", c.predicted);
   take(json, "observed", c.observed);
   take(json, "agrees", c.agrees);
+  take(json, "kind", c.kind);
 }
 
 Json to_object(const DeviceFacts& d) {
@@ -146,6 +157,12 @@ Json to_object(const TunedCell& c) {
 }
 
 Json to_object(const TunedSetting& s);
+Json to_object(const ChildRun& r);
+Json to_object(const HostFacts& h);
+void from_object(const Json& json, CodeContainer& c);
+void from_object(const Json& json, CodeLibrary& l);
+void from_object(const Json& json, PlannedOpen& o);
+void from_object(const Json& json, PlannedLoad& l);
 
 template <typename T>
 Json to_array(const std::vector<T>& values) {
@@ -197,8 +214,9 @@ Json to_object(const Capture& c) {
   return {{"bytes", c.bytes}, {"first", c.first}, {"last", c.last}};
 }
 
-Json to_object(const ChildRun& r, std::size_t rank) {
-  return {{"rank", rank},
+Json to_object(const ChildRun& r) {
+  return {{"rank", r.rank},
+          {"host", r.host},
           {"ended", word(r.ended)},
           {"code", r.code},
           {"seconds", r.seconds},
@@ -209,12 +227,9 @@ Json to_object(const ChildRun& r, std::size_t rank) {
 }
 
 Json to_object(const StepReport& step) {
-  Json processes = Json::array();
-  for (std::size_t rank = 0; rank < step.processes.size(); ++rank) {
-    processes.push_back(to_object(step.processes[rank], rank));
-  }
   const Answer& a = step.answer;
   return {{"name", step.name},
+          {"subject", step.subject},
           {"outcome", word(step.outcome)},
           {"reason", step.reason},
           {"seconds", step.seconds},
@@ -223,7 +238,7 @@ Json to_object(const StepReport& step) {
           {"checks", to_array(a.checks)},
           {"figures", to_array(a.figures)},
           {"nccl", a.nccl ? to_object(*a.nccl) : Json(nullptr)},
-          {"processes", processes}};
+          {"processes", to_array(step.processes)}};
 }
 
 Json to_object(const TunedSetting& s) {
@@ -231,6 +246,84 @@ Json to_object(const TunedSetting& s) {
           {"effect", s.effect},
           {"reason", s.reason},
           {"cells", to_array(s.cells)}};
+}
+
+void from_object(const Json& json, Capture& c) {
+  take(json, "bytes", c.bytes);
+  take(json, "first", c.first);
+  take(json, "last", c.last);
+}
+
+void from_object(const Json& json, ChildRun& r) {
+  r.ended = ended_from(json.at("ended").get<std::string>());
+  take(json, "code", r.code);
+  take(json, "seconds", r.seconds);
+  take(json, "stage", r.stage);
+  take(json, "left", r.left);
+  from_object(json.at("stdout"), r.output);
+  from_object(json.at("stderr"), r.errors);
+  take(json, "answer", r.answer);
+}
+
+/// As in the report, and the answer as it came: rank 0 judges it.
+Json with_answer(const ChildRun& run) {
+  Json json = to_object(run);
+  json["answer"] = run.answer;
+  return json;
+}
+
+void from_object(const Json& json, NcclLog& n) {
+  take(json, "version", n.version);
+  take(json, "channels", n.channels);
+  take(json, "transports", n.transports);
+  take(json, "network", n.network);
+  take(json, "settings", n.settings);
+  take(json, "warnings", n.warnings);
+}
+
+Json to_object(const HostFacts& h) {
+  return {{"name", h.name},
+          {"ranks", h.ranks},
+          {"driver", h.driver ? to_object(*h.driver) : Json(nullptr)},
+          {"gpus", h.gpus}};
+}
+
+Json to_object(const World& w) {
+  return {{"launcher", w.launcher}, {"ranks", w.ranks}, {"hosts", to_array(w.hosts)}};
+}
+
+Json to_object(const Sweep& s) {
+  return {{"rounds", s.rounds},           {"tried", s.tried}, {"failed", s.failed},
+          {"finals", to_array(s.finals)}, {"best", s.best},   {"gain", s.gain}};
+}
+
+void from_object(const Json& json, CodeContainer& c) {
+  take(json, "offset", c.offset);
+  take(json, "size", c.size);
+  take(json, "predicted", c.predicted);
+  take(json, "kernels", c.kernels);
+}
+
+void from_object(const Json& json, CodeLibrary& l) {
+  take(json, "library", l.library);
+  take(json, "file", l.file);
+  take(json, "optional", l.optional);
+  take_array(json, "containers", l.containers);
+}
+
+void from_object(const Json& json, PlannedOpen& o) {
+  take(json, "path", o.path);
+  take(json, "global", o.global);
+  take(json, "optional", o.optional);
+  take(json, "lazy", o.lazy);
+}
+
+void from_object(const Json& json, PlannedLoad& l) {
+  take(json, "root", l.root);
+  take(json, "predicted", l.predicted);
+  take(json, "python", l.python);
+  take_array(json, "opens", l.opens);
+  take(json, "objects", l.objects);
 }
 
 /// What the steps found out together.
@@ -277,6 +370,41 @@ Answer parse_answer(const std::string& text) {
   return answer;
 }
 
+std::string to_json(const RankPart& part) {
+  Json json = {{"host", part.host},
+               {"driver", with_answer(part.driver)},
+               {"nccl", with_answer(part.nccl)},
+               {"log", to_object(part.log)}};
+  return dump(json, -1);
+}
+
+RankPart parse_rank_part(const std::string& text) {
+  RankPart part;
+  try {
+    Json json = Json::parse(text);
+    take(json, "host", part.host);
+    from_object(json.at("driver"), part.driver);
+    from_object(json.at("nccl"), part.nccl);
+    from_object(json.at("log"), part.log);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+  return part;
+}
+
+Job parse_job(const std::string& text) {
+  Job job;
+  try {
+    Json json = Json::parse(text);
+    take(json, "notes", job.notes);
+    take_array(json, "code", job.code);
+    take_array(json, "loads", job.loads);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+  return job;
+}
+
 std::string to_json(const Report& report) {
   Json steps = Json::array();
   for (const StepReport& step : report.steps) steps.push_back(to_object(step));
@@ -300,6 +428,8 @@ std::string to_json(const Report& report) {
       {"links", facts.links},
       {"steps", steps},
       {"tuning", tuning},
+      {"sweep", report.sweep ? to_object(*report.sweep) : Json(nullptr)},
+      {"world", report.world ? to_object(*report.world) : Json(nullptr)},
       {"notes", report.notes}};
   return dump(json, 1) + "\n";
 }

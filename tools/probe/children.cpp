@@ -163,43 +163,57 @@ void distrust(Child& child) {
   close_end(child.channel);
 }
 
-void take_frame(std::vector<Child>& children, Child& from, const Frame& frame) {
-  if (from.whole_answer || frame.type == FrameType::abort) return distrust(from);
+/// The children of this probe, and what is known of those of others.
+struct Family {
+  std::vector<Child> children;
+  const Elsewhere* elsewhere = nullptr;
+  bool failed_elsewhere = false;
+};
+
+void take_frame(Family& family, Child& from, const Frame& frame) {
+  bool of_a_step = frame.type == FrameType::result || frame.type == FrameType::stage ||
+                   frame.type == FrameType::share;
+  if (from.whole_answer || !of_a_step) return distrust(from);
   if (frame.type == FrameType::stage) from.run.stage = frame.payload.substr(0, 500);
   if (frame.type == FrameType::result) {
     from.whole_answer = true;
     from.run.answer = frame.payload;
   }
   if (frame.type != FrameType::share) return;
-  for (Child& sibling : children) {
+  for (Child& sibling : family.children) {
     if (&sibling != &from) tell(sibling, FrameType::share, frame.payload);
   }
+  if (family.elsewhere) family.elsewhere->tell(FrameType::share, frame.payload);
 }
 
-void take_frames(std::vector<Child>& children, Child& child) {
+void take_frames(Family& family, Child& child) {
   while (!child.received.empty()) {
     Frame frame;
     Decoded decoded = decode(child.key, child.received, frame);
     if (decoded == Decoded::incomplete) return;
     if (decoded == Decoded::forged) return distrust(child);
-    take_frame(children, child, frame);
+    take_frame(family, child, frame);
   }
 }
 
-void listen(std::vector<Child>& children, Child& child) {
+void listen(Family& family, Child& child) {
   char buffer[64 << 10];
   while (child.channel >= 0) {
     ssize_t got = recv(child.channel, buffer, sizeof buffer, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return close_end(child.channel);
     child.received.append(buffer, static_cast<std::size_t>(got));
-    take_frames(children, child);
+    take_frames(family, child);
   }
 }
 
-void wait_for_words(const std::vector<Child>& children, int milliseconds) {
+void wait_for_words(const Family& family, int milliseconds) {
   std::vector<pollfd> waiting;
-  for (const Child& child : children) {
+  if (family.elsewhere) {
+    for (int descriptor : family.elsewhere->descriptors())
+      waiting.push_back({descriptor, POLLIN, 0});
+  }
+  for (const Child& child : family.children) {
     for (int descriptor : {child.channel, child.output, child.errors}) {
       if (descriptor >= 0) waiting.push_back({descriptor, POLLIN, 0});
     }
@@ -217,8 +231,7 @@ Ended verdict(const Child& child, int status) {
 }
 
 /// True once the child is gone.
-bool reap(std::vector<Child>& children, Child& child, Clock::time_point started,
-          const ChildLimits& limits) {
+bool reap(Family& family, Child& child, Clock::time_point started, const ChildLimits& limits) {
   int status = 0;
   if (!child.running || waitpid(child.process, &status, WNOHANG) != child.process) {
     return !child.running;
@@ -227,7 +240,7 @@ bool reap(std::vector<Child>& children, Child& child, Clock::time_point started,
   child.run.seconds = since(started);
   child.run.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   kill(-child.process, SIGKILL);
-  listen(children, child);  // its last words, before it is judged
+  listen(family, child);  // its last words, before it is judged
   if (child.output >= 0) drain(child.output, child.run.output, limits.kept_bytes);
   if (child.errors >= 0) drain(child.errors, child.run.errors, limits.kept_bytes);
   if (child.run.ended == Ended::not_started) child.run.ended = verdict(child, status);
@@ -242,15 +255,30 @@ bool failed(const Child& child) {
 /// Killed by the probe and not yet gone.
 bool killed(const Child& child) { return child.running && child.run.ended != Ended::not_started; }
 
+void report_progress(const std::vector<Child>& children, double elapsed,
+                     const ChildLimits& limits) {
+  auto running = std::find_if(children.begin(), children.end(),
+                              [](const Child& child) { return child.running; });
+  if (limits.watch && running != children.end()) limits.watch(elapsed, running->run.stage);
+}
+
+void hear_elsewhere(Family& family) {
+  for (const Frame& frame : family.elsewhere->hear()) {
+    if (frame.type == FrameType::abort) family.failed_elsewhere = true;
+    if (frame.type != FrameType::share) continue;
+    for (Child& child : family.children) tell(child, FrameType::share, frame.payload);
+  }
+}
+
 /// Hears every child out and reaps those that ended. True once all are gone.
-bool look_after(std::vector<Child>& children, Clock::time_point started,
-                const ChildLimits& limits) {
+bool look_after(Family& family, Clock::time_point started, const ChildLimits& limits) {
   bool all_gone = true;
-  for (Child& child : children) {
-    listen(children, child);
+  if (family.elsewhere) hear_elsewhere(family);
+  for (Child& child : family.children) {
+    listen(family, child);
     if (child.output >= 0) drain(child.output, child.run.output, limits.kept_bytes);
     if (child.errors >= 0) drain(child.errors, child.run.errors, limits.kept_bytes);
-    if (!reap(children, child, started, limits)) all_gone = false;
+    if (!reap(family, child, started, limits)) all_gone = false;
   }
   return all_gone;
 }
@@ -292,18 +320,23 @@ void adopt_orphans() {
   for (const Process& each : descendants(getpid())) strangers.insert(each.id);
 }
 
-std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const ChildLimits& limits) {
+std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const ChildLimits& limits,
+                                   const Elsewhere* elsewhere) {
   Clock::time_point started = Clock::now();
-  std::vector<Child> children;
+  Family family;
+  family.elsewhere = elsewhere;
+  std::vector<Child>& children = family.children;
   for (const ChildSpec& spec : specs) children.push_back(start(spec));
 
   double failure_at = -1, killed_at = -1;
-  while (!look_after(children, started, limits)) {
+  while (!look_after(family, started, limits)) {
     double elapsed = since(started);
     hold_to_limits(children, elapsed, failure_at >= 0, limits);
-    if (failure_at < 0 && std::any_of(children.begin(), children.end(), failed)) {
+    bool one_failed = std::any_of(children.begin(), children.end(), failed);
+    if (failure_at < 0 && (one_failed || family.failed_elsewhere)) {
       failure_at = elapsed;
       for (const Child& child : children) tell(child, FrameType::abort, "");
+      if (elsewhere && one_failed) elsewhere->tell(FrameType::abort, "");
     }
     if (failure_at >= 0 && elapsed > failure_at + limits.grace_seconds) {
       for (Child& child : children) kill_child(child, Ended::stopped);
@@ -311,8 +344,12 @@ std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const Ch
     if (killed_at < 0 && std::any_of(children.begin(), children.end(), killed)) killed_at = elapsed;
     // A process inside the driver may outlive SIGKILL for as long as the driver likes.
     if (killed_at >= 0 && elapsed > killed_at + 0.5) break;
-    wait_for_words(children, 20);
+    report_progress(children, elapsed, limits);
+    wait_for_words(family, 20);
   }
+  // The only child of a host may have failed in the last look.
+  bool unheard = failure_at < 0 && std::any_of(children.begin(), children.end(), failed);
+  if (elsewhere && unheard) elsewhere->tell(FrameType::abort, "");
 
   std::vector<std::string> left = sweep();
   std::vector<ChildRun> runs;

@@ -6,9 +6,12 @@
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "frame.h"
 
 namespace wheelvet::probe {
 
@@ -31,6 +34,8 @@ enum class Ended {
   stopped,    // killed because a sibling failed and it did not end by itself
   interrupted,
   not_started,
+  absent,  // on another host: never came
+  lost,    // on another host: the connection ended before its answer
 };
 
 /// What a child wrote to a standard stream: all of it counted, its beginning and its end kept.
@@ -41,6 +46,8 @@ struct Capture {
 };
 
 struct ChildRun {
+  int rank = 0;
+  std::string host;  // of a run over several hosts
   Ended ended = Ended::not_started;
   int code = 0;  // exit status or signal
   double seconds = 0;
@@ -56,6 +63,8 @@ struct ChildLimits {
   double grace_seconds = 3;                  // for siblings of one that failed
   std::uint64_t output_bytes = 64ull << 20;  // of both streams
   std::size_t kept_bytes = 16 << 10;         // at each end of each stream
+  /// Called while children run: how long, and what the first that still runs is about to do.
+  std::function<void(double seconds, const std::string& stage)> watch = {};
 };
 
 /// Set by the probe's signal handler.
@@ -65,6 +74,14 @@ extern volatile std::sig_atomic_t interrupted_by;
 /// making.
 void adopt_orphans();
 
-std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const ChildLimits& limits);
+/// Siblings in processes that other probes started, on this host or others.
+struct Elsewhere {
+  std::function<std::vector<int>()> descriptors;  // to wait for
+  std::function<std::vector<Frame>()> hear;       // share and abort
+  std::function<void(FrameType, std::string_view)> tell;
+};
+
+std::vector<ChildRun> run_children(const std::vector<ChildSpec>& specs, const ChildLimits& limits,
+                                   const Elsewhere* elsewhere = nullptr);
 
 }  // namespace wheelvet::probe

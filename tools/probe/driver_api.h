@@ -16,6 +16,7 @@ enum DriverCode : int {
   cuda_stub_library = 34,
   cuda_insufficient_driver = 35,
   cuda_no_device = 100,
+  cuda_no_binary = 209,
   cuda_not_ready = 600,
 };
 
@@ -73,8 +74,12 @@ struct DeviceUuid {
   F(cuStreamQuery, (Handle stream))                                                               \
   F(cuStreamSynchronize, (Handle stream))
 
-// Since CUDA 11.4; a driver without it is older than every toolkit served but one.
-#define WHEELVET_DRIVER_OPTIONAL_FUNCTIONS(F) F(cuDeviceGetUuid_v2, (DeviceUuid * uuid, int device))
+// Since CUDA 11.4 (a driver without it is older than every toolkit served but one); the others
+// since 12.4.
+#define WHEELVET_DRIVER_OPTIONAL_FUNCTIONS(F)                   \
+  F(cuDeviceGetUuid_v2, (DeviceUuid * uuid, int device))        \
+  F(cuModuleGetFunctionCount, (unsigned* count, Handle module)) \
+  F(cuModuleEnumerateFunctions, (Handle * functions, unsigned count, Handle module))
 
 #define WHEELVET_MEMBER(name, arguments) int(*name) arguments = nullptr;
 struct Driver {

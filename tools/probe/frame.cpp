@@ -100,7 +100,7 @@ Decoded decode(const FrameKey& key, std::string& buffer, Frame& frame) {
   Header header{};
   if (buffer.size() < sizeof header) return Decoded::incomplete;
   std::memcpy(&header, buffer.data(), sizeof header);
-  if (header.type < 1 || header.type > 4 || header.length > largest_payload) return Decoded::forged;
+  if (header.type < 1 || header.type > 8 || header.length > largest_payload) return Decoded::forged;
   if (buffer.size() - sizeof header < header.length) return Decoded::incomplete;
   std::string_view payload(buffer.data() + sizeof header, header.length);
   if (header.checksum != checksum(key, header, payload)) return Decoded::forged;

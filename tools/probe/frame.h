@@ -17,6 +17,11 @@ enum class FrameType : std::uint32_t {
   stage = 2,   // what the step is about to do, for when it never comes back
   share = 3,   // bytes for every sibling, passed on by the parent
   abort = 4,   // parent to child: a sibling failed
+  // Between the probes of several hosts, besides share and abort.
+  hello = 5,   // a rank to rank 0: who it is
+  go = 6,      // rank 0 to all: every rank is there
+  report = 7,  // a rank to rank 0: its answers
+  verdict = 8  // rank 0 to all: the exit code
 };
 
 struct Frame {

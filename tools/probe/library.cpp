@@ -105,6 +105,13 @@ Nccl nccl_functions(const Library& library) {
   return functions;
 }
 
+Check compare_library(const std::string& name, const std::string& planned, const Library& library) {
+  // A name without a folder leaves the choice to the loader.
+  bool chosen = planned.find('/') == std::string::npos;
+  std::string predicted = chosen ? planned : resolved(planned.c_str());
+  return {name, predicted, library.path, chosen || predicted == library.path, "library"};
+}
+
 std::vector<LoadedLibrary> loaded_libraries(const std::vector<std::string>& prefixes) {
   Collected collected{prefixes, {}};
   dl_iterate_phdr(collect, &collected);

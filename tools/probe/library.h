@@ -29,6 +29,9 @@ Curand curand_functions(const Library& library);
 Cublas cublas_functions(const Library& library);
 Nccl nccl_functions(const Library& library);
 
+/// The file that was to be loaded beside the one that is.
+Check compare_library(const std::string& name, const std::string& planned, const Library& library);
+
 /// Every shared object of this process whose file name begins with one of `prefixes`.
 std::vector<LoadedLibrary> loaded_libraries(const std::vector<std::string>& prefixes);
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "across.h"
 #include "answer_json.h"
 #include "probe.h"
 #include "steps.h"
@@ -13,7 +14,7 @@ namespace {
 
 using namespace wheelvet::probe;
 
-enum ExitCode { unwritten = 3, internal = 4 };
+enum ExitCode { wrong_usage = 2, unwritten = 3, internal = 4 };
 
 void note_signal(int signal) { interrupted_by = signal; }
 
@@ -37,10 +38,7 @@ int not_written(const std::string& path) {
   return unwritten;
 }
 
-int run(const Request& request) {
-  if (!request.step.empty()) return run_step(request);
-  catch_signals();
-  Report report = run_probe(request);
+int write_report(const Request& request, Report& report) {
   if (request.anonymous) make_anonymous(report);
   bool json = request.format == "json";
   std::string text = json ? to_json(report) : to_text(report, request.quiet, request.verbose);
@@ -52,6 +50,31 @@ int run(const Request& request) {
     return not_written(request.record);
   }
   return exit_code(report);
+}
+
+int run_one_of_several(const Request& request) {
+  std::string wrong;
+  std::optional<Place> place = find_place(request.launcher, request.rendezvous, wrong);
+  if (!place) {
+    fmt::print(stderr, "wheelvet-probe: --launcher {}: {}\n", request.launcher, wrong);
+    return wrong_usage;
+  }
+  Across across = run_across(request, *place);
+  if (!across.words.empty()) {
+    fmt::print(stderr, "wheelvet-probe: rank {}: {}\n", place->rank, printable(across.words));
+  }
+  if (!across.report) return across.exit_code;
+  int code = write_report(request, *across.report);
+  dismiss(across, code);
+  return code;
+}
+
+int run(const Request& request) {
+  if (!request.step.empty()) return run_step(request);
+  catch_signals();
+  if (!request.launcher.empty()) return run_one_of_several(request);
+  Report report = run_probe(request);
+  return write_report(request, report);
 }
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "request.h"
+#include "sweep.h"
 
 namespace wheelvet::probe {
 namespace {
 
-const std::vector<std::string> step_names{"driver", "kernel", "nvrtc",      "curand",
-                                          "cublas", "nccl",   "nccl-ranks", "nccl-abort"};
+const std::vector<std::string> step_names{"driver",      "kernel", "nvrtc",      "curand",
+                                          "cublas",      "nccl",   "nccl-ranks", "nccl-abort",
+                                          "device-code", "load"};
 
 void add_asked(CLI::App& app, Request& request) {
   app.add_option(
@@ -39,8 +41,17 @@ void add_asked(CLI::App& app, Request& request) {
   CLI::Option* tune = app.add_flag(
       "--tune", request.tune,
       "measure NCCL without the environment's NCCL_* settings, with each alone and with all");
-  app.add_option("--rounds", request.rounds, "rounds of --tune (default: 3)")
-      ->needs(tune)
+  CLI::Option* sweep =
+      app.add_flag("--sweep", request.sweep,
+                   "measure NCCL over a small grid of settings and print the best block of them");
+  app.add_option("--grid", request.grid,
+                 "a setting and its values for --sweep, such as NCCL_ALGO=Ring,Tree; repeatable")
+      ->needs(sweep)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all()
+      ->type_name("NAME=VALUE,...");
+  app.add_option("--rounds", request.rounds, "rounds of --tune and --sweep (default: 3)")
       ->check(CLI::Range(2, 100));
   app.add_option("--keep", request.keep, "settings that --tune leaves as they are")
       ->needs(tune)
@@ -49,6 +60,20 @@ void add_asked(CLI::App& app, Request& request) {
   app.add_option("--record", request.record, "write the tuning record to FILE")
       ->needs(tune)
       ->type_name("FILE");
+  CLI::Option* launcher =
+      app.add_option("--launcher", request.launcher,
+                     "this is one of several processes that torchrun, mpirun (openmpi), mpiexec "
+                     "(pmi) or srun (slurm) started: NCCL over all of them, one report by rank 0; "
+                     "auto: whose variables are there")
+          ->check(CLI::IsMember({"auto", "torchrun", "openmpi", "pmi", "slurm"}))
+          ->excludes(tune)
+          ->excludes(sweep)
+          ->type_name("NAME");
+  app.add_option(
+         "--rendezvous", request.rendezvous,
+         "where rank 0 listens (default: MASTER_ADDR and MASTER_PORT, or SLURM's first host)")
+      ->needs(launcher)
+      ->type_name("HOST:PORT");
   app.add_option(
          "--rehearse", request.rehearse,
          "play a fault on purpose in every step, to see it told: exit, abort, segv, flood, hang, "
@@ -76,6 +101,9 @@ void add_internal(CLI::App& app, Request& request) {
   app.add_option("--step", request.step)->group("");
   app.add_option("--rank", request.rank)->group("");
   app.add_option("--ranks", request.ranks)->group("");
+  app.add_option("--local-rank", request.local_rank)->group("");
+  app.add_option("--job", request.job)->group("");
+  app.add_option("--item", request.item)->group("");
 }
 
 /// At least one element for each of 4096 ranks, and no more than fits a GPU of today.
@@ -107,6 +135,7 @@ Request read_request(int argc, char** argv, int& exit_code) {
       "Examples:\n"
       "  wheelvet-probe --env .venv\n"
       "  wheelvet-probe --env .venv --format json --anonymous -o probe.json\n"
+      "  srun -N2 --ntasks-per-node=8 wheelvet-probe --env .venv --launcher slurm\n"
       "Exit codes: 0 every step passed, 1 a step failed, 2 wrong usage, 3 a step did not run,\n"
       "  4 internal error, 130 interrupted.");
   exit_code = -1;
@@ -117,6 +146,9 @@ Request read_request(int argc, char** argv, int& exit_code) {
                         request.sizes.end());
     if (request.sizes.empty()) request.sizes = {16u << 10, 1u << 20, 16u << 20, 256u << 20};
     std::string wrong = wrong_size(request);
+    if (request.sweep && wrong.empty()) {
+      grid_of(request.grid.empty() ? default_axes() : request.grid, wrong);
+    }
     if (!wrong.empty()) throw CLI::ValidationError(wrong);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error) == 0 ? 0 : 2;
@@ -142,6 +174,9 @@ std::vector<std::string> step_arguments(const Request& request, const std::strin
   add("--sizes", sizes);
   add("--rank", std::to_string(request.rank));
   add("--ranks", std::to_string(request.ranks));
+  add("--local-rank", std::to_string(request.local_rank));
+  add("--job", request.job);
+  add("--item", std::to_string(request.item));
   return out;
 }
 

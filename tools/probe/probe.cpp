@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <filesystem>
+#include <functional>
 
-#include "answer_json.h"
-#include "nccl_log.h"
+#include "job.h"
+#include "step_run.h"
+#include "sweep.h"
 #include "tuning.h"
 
 namespace wheelvet::probe {
@@ -32,178 +31,6 @@ constexpr PlannedStep planned_steps[] = {
     {"nccl-ranks", &Targets::nccl, "libnccl"},
     {"nccl-abort", &Targets::nccl, "libnccl"},
 };
-
-bool about_nccl(const std::string& step) { return step.starts_with("nccl"); }
-
-/// A folder that only this user reads, gone with the object.
-struct PrivateFolder {
-  std::string path;
-  PrivateFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "wheelvet-probe-XXXXXX").string();
-    if (mkdtemp(pattern.data())) path = pattern;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path.empty()) std::filesystem::remove_all(path, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-};
-
-std::string log_path(const PrivateFolder& folder, const std::string& step, int rank) {
-  return fmt::format("{}/{}-{}.log", folder.path, step, rank);
-}
-
-std::vector<std::string> step_environment(const PrivateFolder& folder, const std::string& step,
-                                          int rank) {
-  // A warm cache of compiled kernels hides a JIT compiler that is missing, and lies in the user's
-  // home.
-  std::vector<std::string> environment{"CUDA_CACHE_DISABLE=1"};
-  if (!about_nccl(step) || folder.path.empty()) return environment;
-  environment.push_back("NCCL_DEBUG=INFO");
-  environment.push_back("NCCL_DEBUG_SUBSYS=INIT,ENV,P2P,SHM,NET");
-  environment.push_back("NCCL_DEBUG_FILE=" + log_path(folder, step, rank));
-  return environment;
-}
-
-/// What one run of a step consists of.
-struct Plan {
-  std::string step;
-  int processes = 1;
-  std::vector<std::string> changes;  // to the environment
-};
-
-std::vector<ChildSpec> specs(const Request& request, const PrivateFolder& folder,
-                             const Plan& plan) {
-  std::vector<ChildSpec> out;
-  for (int rank = 0; rank < plan.processes; ++rank) {
-    Request one = request;
-    one.rank = rank;
-    one.ranks = plan.processes;
-    ChildSpec spec{step_arguments(one, plan.step), step_environment(folder, plan.step, rank)};
-    spec.environment.insert(spec.environment.end(), plan.changes.begin(), plan.changes.end());
-    out.push_back(std::move(spec));
-  }
-  return out;
-}
-
-std::string how_it_ended(const ChildRun& run, double limit) {
-  switch (run.ended) {
-    case Ended::answered:
-      return "";
-    case Ended::exited:
-      return fmt::format("its process ended with exit code {} {}", run.code,
-                         run.answer.empty() ? "and no answer" : "after its answer");
-    case Ended::signalled:
-      return fmt::format("its process was ended by signal {} (SIG{})", run.code,
-                         sigabbrev_np(run.code));
-    case Ended::timeout:
-      return fmt::format("no end within {:g} s; killed", limit);
-    case Ended::flood:
-      return fmt::format("{} bytes of output; killed", run.output.bytes + run.errors.bytes);
-    case Ended::forged:
-      return "what came on the private descriptor was not written by the step; not believed";
-    case Ended::stopped:
-      return "killed, since another rank failed";
-    case Ended::interrupted:
-      return "interrupted";
-    case Ended::not_started:
-      return "its process could not be started";
-  }
-  return "";
-}
-
-/// One process's part of a step.
-struct Judged {
-  Outcome outcome = Outcome::fail;
-  std::string reason;
-  Answer answer;
-};
-
-Judged judge(const ChildRun& run, double limit) {
-  Judged judged;
-  if (!run.answer.empty()) {
-    try {
-      judged.answer = parse_answer(run.answer);
-    } catch (const std::runtime_error& error) {
-      judged.reason = fmt::format("its answer is none: {}", error.what());
-      return judged;
-    }
-  }
-  if (run.ended == Ended::answered) {
-    judged.outcome = judged.answer.outcome;
-    judged.reason = judged.answer.reason;
-    return judged;
-  }
-  bool followed = run.ended == Ended::stopped || run.ended == Ended::interrupted;
-  judged.outcome = followed ? Outcome::interrupted : Outcome::fail;
-  judged.reason = how_it_ended(run, limit);
-  if (!run.stage.empty()) judged.reason += "; it was at: " + run.stage;
-  for (const std::string& process : run.left) judged.reason += "; still there: " + process;
-  return judged;
-}
-
-/// Ranks measure the same collectives in the same order; the slowest one's time counts.
-void merge_figures(std::vector<Figure>& into, const std::vector<Figure>& other) {
-  into.resize(std::min(into.size(), other.size()));
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    into[i].correct = into[i].correct && other[i].correct;
-    if (other[i].microseconds <= into[i].microseconds) continue;
-    double scale = into[i].microseconds / other[i].microseconds;
-    into[i].microseconds = other[i].microseconds;
-    into[i].algorithm_gb_s *= scale;
-    if (into[i].bus_gb_s) *into[i].bus_gb_s *= scale;
-  }
-}
-
-void merge_rank(StepReport& step, const Judged& judged, std::size_t rank) {
-  if (rank == 0) {
-    step.answer = judged.answer;
-  } else {
-    merge_figures(step.answer.figures, judged.answer.figures);
-    for (Check check : judged.answer.checks) {
-      check.subject = fmt::format("rank {}: {}", rank, check.subject);
-      step.answer.checks.push_back(check);
-    }
-  }
-  // A failure goes before what followed from it.
-  bool worse = judged.outcome == Outcome::fail && step.outcome != Outcome::fail;
-  bool first = judged.outcome != Outcome::pass && step.outcome == Outcome::pass;
-  if (!worse && !first) return;
-  step.outcome = judged.outcome;
-  step.reason = judged.reason;
-  step.answer.error = judged.answer.error;
-  if (step.processes.size() > 1) step.reason = fmt::format("rank {}: {}", rank, judged.reason);
-}
-
-void read_logs(StepReport& step, const PrivateFolder& folder, const Plan& plan) {
-  step.answer.nccl.emplace();
-  for (int rank = 0; rank < plan.processes; ++rank) {
-    std::string path = log_path(folder, plan.step, rank);
-    read_nccl_log(path, *step.answer.nccl);
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);  // the step may run again
-  }
-}
-
-StepReport carry_out(const Request& request, const PrivateFolder& folder, const Plan& plan) {
-  StepReport step;
-  step.name = plan.step;
-  step.outcome = Outcome::pass;
-  ChildLimits limits;
-  limits.seconds = request.limit;
-  auto start = std::chrono::steady_clock::now();
-  step.processes = run_children(specs(request, folder, plan), limits);
-  step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  for (std::size_t rank = 0; rank < step.processes.size(); ++rank) {
-    merge_rank(step, judge(step.processes[rank], request.limit), rank);
-  }
-  // Ranks that only followed are no interruption of the probe.
-  if (step.outcome == Outcome::interrupted && !interrupted_by) step.outcome = Outcome::fail;
-  if (about_nccl(plan.step)) read_logs(step, folder, plan);
-  return step;
-}
 
 bool asked(const Request& request, const std::string& step) {
   // The driver's answer decides how the others are run.
@@ -233,41 +60,85 @@ StepReport unstarted(const Request& request, const PlannedStep& planned, const S
   return step;
 }
 
-void show_progress(const Request& request, const StepReport* done, const char* next) {
-  if (request.quiet || !isatty(STDERR_FILENO)) return;
-  if (done) fmt::print(stderr, "{}  {:.1f} s\n", word(done->outcome), done->seconds);
-  if (next) fmt::print(stderr, "{:<11} ... ", next);
-}
-
 int processes_of(const PlannedStep& planned, int gpus) {
   return std::string(planned.name) == "nccl-ranks" ? gpus : 1;
 }
 
-/// A step of its own in the report: it passes when NCCL runs without the settings that are varied.
-void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
-  PlannedStep planned{"nccl-tune", &Targets::nccl, "libnccl"};
+/// A step that measures NCCL again and again, if there is one to measure.
+StepReport measure_nccl(const Request& request, const char* name, const Report& report,
+                        const std::string& why_not, std::size_t runs,
+                        const std::function<std::string(const MeasuredRun&)>& measure,
+                        const PrivateFolder& folder, int gpus) {
   Request everything = request;
   everything.steps.clear();
-  StepReport step = unstarted(everything, planned, &report.steps.front());
-  std::vector<std::string> settings = varied_settings(request);
-  if (step.reason.empty() && settings.empty()) {
+  StepReport step = unstarted(everything, {name, &Targets::nccl, "libnccl"}, &report.steps.front());
+  if (step.reason.empty() && !why_not.empty()) {
     step.outcome = Outcome::not_run;
-    step.reason = "no NCCL_* setting in the environment to vary";
+    step.reason = why_not;
   }
-  if (step.reason.empty()) {
-    auto start = std::chrono::steady_clock::now();
-    report.tuning = tune(settings, request.rounds, [&](const std::vector<std::string>& changes) {
-      show_progress(request, nullptr, planned.name);
-      StepReport once = carry_out(request, folder, {"nccl-ranks", gpus, changes});
-      show_progress(request, &once, nullptr);
-      return once;
-    });
-    step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    step.reason = report.tuning->failure;
-    step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
-    if (interrupted_by) step.outcome = Outcome::interrupted;
+  if (!step.reason.empty()) return step;
+  auto start = std::chrono::steady_clock::now();
+  std::size_t done = 0;
+  step.reason = measure([&](const std::vector<std::string>& changes) {
+    StepPlan plan{.step = "nccl-ranks", .processes = gpus, .changes = changes};
+    plan.part = fmt::format("{} of {} for {}", ++done, runs, name);
+    return carry_out(request, folder, plan);
+  });
+  step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  step.outcome = step.reason.empty() ? Outcome::pass : Outcome::fail;
+  if (interrupted_by) step.outcome = Outcome::interrupted;
+  return step;
+}
+
+/// It passes when NCCL runs without the settings that are varied.
+void tune_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
+  std::vector<std::string> settings = varied_settings(request);
+  auto measure = [&](const MeasuredRun& run) {
+    report.tuning = tune(settings, request.rounds, run);
+    return report.tuning->failure;
+  };
+  std::string why_not = settings.empty() ? "no NCCL_* setting in the environment to vary" : "";
+  std::size_t runs = tuning_runs(settings.size(), request.rounds);
+  report.steps.push_back(
+      measure_nccl(request, "nccl-tune", report, why_not, runs, measure, folder, gpus));
+}
+
+/// It passes when NCCL runs in the environment as it is, whatever blocks of the grid do.
+void sweep_nccl(const Request& request, const PrivateFolder& folder, int gpus, Report& report) {
+  std::string wrong;
+  std::vector<SettingBlock> grid =
+      grid_of(request.grid.empty() ? default_axes() : request.grid, wrong);
+  auto measure = [&](const MeasuredRun& run) {
+    report.sweep = sweep(grid, request.rounds, run);
+    return report.sweep->failure;
+  };
+  std::size_t runs = most_sweep_runs(grid.size(), request.rounds);
+  report.steps.push_back(
+      measure_nccl(request, "nccl-sweep", report, wrong, runs, measure, folder, gpus));
+}
+
+/// One step for each entry of the job.
+template <typename Entry>
+void run_entries(const Request& request, const PrivateFolder& folder, const char* name,
+                 const std::vector<Entry>& entries, std::string Entry::*subject, Report& report) {
+  if (entries.empty() && !request.steps.empty() && asked(request, name)) {
+    StepReport& nothing = report.steps.emplace_back();
+    nothing.name = name;
+    nothing.outcome = Outcome::not_run;
+    nothing.reason =
+        "`wheelvet probe` named nothing for it: --package NAME, or for device code a wheel";
   }
-  report.steps.push_back(std::move(step));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    StepReport step = unstarted(request, {name, nullptr, ""}, &report.steps.front());
+    if (step.reason.empty()) {
+      Request one = request;
+      one.item = static_cast<int>(i);
+      std::string part = fmt::format("{} of {}, {}", i + 1, entries.size(), entries[i].*subject);
+      step = carry_out(one, folder, {.step = name, .part = part});
+    }
+    step.subject = entries[i].*subject;
+    report.steps.push_back(std::move(step));
+  }
 }
 
 void describe_host(Report& report) {
@@ -280,11 +151,18 @@ void describe_host(Report& report) {
 
 }  // namespace
 
-Report run_probe(Request request) {
-  Report report;
+void describe(const Request& request, Report& report) {
   report.environment = request.environment;
   report.limit = request.limit;
   describe_host(report);
+  conclude(report);
+  if (interrupted_by) report.verdict = Outcome::interrupted;
+}
+
+Report run_probe(Request request) {
+  Report report;
+  Job job = request.job.empty() ? Job{} : read_job(request.job);
+  report.notes = job.notes;
   find_targets(request, report.notes);
   adopt_orphans();
   PrivateFolder folder;
@@ -293,9 +171,8 @@ Report run_probe(Request request) {
   for (const PlannedStep& planned : planned_steps) {
     StepReport step = unstarted(request, planned, driver ? &*driver : nullptr);
     if (step.reason.empty()) {
-      show_progress(request, nullptr, planned.name);
-      step = carry_out(request, folder, {planned.name, processes_of(planned, gpus), {}});
-      show_progress(request, &step, nullptr);
+      step = carry_out(request, folder,
+                       {.step = planned.name, .processes = processes_of(planned, gpus)});
     }
     if (!driver) {
       driver = step;
@@ -303,9 +180,11 @@ Report run_probe(Request request) {
     }
     report.steps.push_back(std::move(step));
   }
+  run_entries(request, folder, "device-code", job.code, &CodeLibrary::library, report);
+  run_entries(request, folder, "load", job.loads, &PlannedLoad::root, report);
   if (request.tune) tune_nccl(request, folder, gpus, report);
-  conclude(report);
-  if (interrupted_by) report.verdict = Outcome::interrupted;
+  if (request.sweep) sweep_nccl(request, folder, gpus, report);
+  describe(request, report);
   return report;
 }
 

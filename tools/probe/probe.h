@@ -8,6 +8,9 @@ namespace wheelvet::probe {
 
 Report run_probe(Request request);
 
+/// Fills in what is known of this host and the verdict, once the steps are there.
+void describe(const Request& request, Report& report);
+
 /// 0 all passed, 1 one failed, 3 one did not run, 130 interrupted.
 int exit_code(const Report& report);
 

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -62,6 +63,7 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 std::string describe_log(const NcclLog& log) {
+  if (log.version.empty() && log.warnings.empty()) return "";
   std::string out = fmt::format("      NCCL's log  version {}, {} channels", printable(log.version),
                                 log.channels);
   if (!log.transports.empty()) out += ", via " + joined(log.transports);
@@ -70,6 +72,23 @@ std::string describe_log(const NcclLog& log) {
   if (!log.settings.empty()) out += "      settings    " + joined(log.settings) + "\n";
   for (const std::string& warning : log.warnings) {
     out += fmt::format("      warning     {}\n", printable(warning));
+  }
+  return out;
+}
+
+std::string describe_world(const World& world) {
+  std::string out =
+      fmt::format("  {} ranks on {} host{}, started by {}\n", world.ranks, world.hosts.size(),
+                  world.hosts.size() == 1 ? "" : "s", world.launcher);
+  for (const HostFacts& host : world.hosts) {
+    out += fmt::format("      {:<20} rank{} {}", printable(host.name),
+                       host.ranks.size() > 1 ? "s" : "", fmt::join(host.ranks, ", "));
+    if (host.driver) {
+      out += fmt::format(", {} x {}, driver {}", host.gpus.size(),
+                         host.gpus.empty() ? "no GPU" : printable(host.gpus.front()),
+                         printable(host.driver->version));
+    }
+    out += '\n';
   }
   return out;
 }
@@ -92,6 +111,20 @@ std::string describe_tuning(const Tuning& tuning) {
   return out;
 }
 
+std::string describe_sweep(const Sweep& sweep) {
+  std::string out =
+      fmt::format("      {} blocks of settings tried, {} failed; the fastest over {} rounds:\n",
+                  sweep.tried, sweep.failed, sweep.rounds);
+  out += describe_tuning({sweep.rounds, "", sweep.finals});
+  if (sweep.best.empty()) {
+    return out + "      best        the environment as it is: no block is faster beyond noise\n";
+  }
+  out += fmt::format("      best        {:+.1f} % over all collectives and sizes; to paste:\n\n",
+                     sweep.gain);
+  for (const std::string& line : sweep.best) out += line + "\n";
+  return out + "\n";
+}
+
 /// One line for all steps that nobody asked for.
 std::string describe_scope(const Report& report) {
   std::map<std::string, std::string> names;  // by reason
@@ -107,12 +140,78 @@ std::string describe_scope(const Report& report) {
   return out;
 }
 
+/// A row of the table of predictions.
+struct Row {
+  std::string step, about, predicted, observed;
+  bool agrees = false;
+};
+
+bool same_but_about(const Row& a, const Row& b) {
+  return a.step == b.step && a.predicted == b.predicted && a.observed == b.observed &&
+         a.agrees == b.agrees;
+}
+
+/// Of libraries, images and communicators; what is alike (every GPU, every collective) in one row.
+std::vector<Row> rows_of(const Report& report) {
+  std::vector<Row> rows;
+  for (const StepReport& step : report.steps) {
+    std::size_t first = rows.size();
+    std::string subject = step.subject.empty() ? "" : last_part(step.subject) + ": ";
+    for (const Check& check : step.answer.checks) {
+      if (check.kind.empty() && check.agrees) continue;
+      bool whole = check.subject == step.subject;
+      Row row{step.name, whole ? last_part(check.subject) : subject + check.subject,
+              check.predicted, check.observed, check.agrees};
+      auto alike = std::find_if(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
+                                [&](const Row& each) { return same_but_about(each, row); });
+      if (alike == rows.end()) {
+        rows.push_back(std::move(row));
+      } else if (subject.empty()) {
+        alike->about += ", " + row.about;
+      }
+    }
+  }
+  return rows;
+}
+
+/// At most 40 characters: of a path its end, of other words their beginning.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t most = 40;
+  std::string shown = printable(text);
+  if (shown.size() <= most) return shown;
+  bool path = shown.starts_with('/') && shown.find(' ') == std::string::npos;
+  return path ? "..." + shown.substr(shown.size() - most + 3) : shown.substr(0, most - 3) + "...";
+}
+
+std::string table_of_predictions(const Report& report) {
+  std::vector<Row> rows = rows_of(report);
+  if (rows.empty()) return "";
+  rows.insert(rows.begin(), Row{"step", "about", "predicted", "observed", false});
+  std::size_t widths[4] = {};
+  for (Row& row : rows) {
+    std::size_t column = 0;
+    for (std::string* cell : {&row.step, &row.about, &row.predicted, &row.observed}) {
+      *cell = shortened(*cell);
+      widths[column] = std::max(widths[column], cell->size());
+      ++column;
+    }
+  }
+  std::string out = "\n";
+  for (const Row& row : rows) {
+    const char* agree = &row == &rows.front() ? "agree" : row.agrees ? "yes" : "NO";
+    out += fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {}\n", row.step, widths[0], row.about,
+                       widths[1], row.predicted, widths[2], row.observed, widths[3], agree);
+  }
+  return out + "\n";
+}
+
 std::string describe(const StepReport& step, bool verbose) {
   std::string out = fmt::format("  {:<11} {:<11}", step.name, word(step.outcome));
   if (step.seconds > 0) out += fmt::format("{:>6.1f} s", step.seconds);
   if (!step.reason.empty()) out += "  " + printable(step.reason);
   while (out.back() == ' ') out.pop_back();
   out += '\n';
+  if (!step.subject.empty()) out += fmt::format("      of          {}\n", printable(step.subject));
   for (const LoadedLibrary& library : step.answer.libraries) {
     if (!verbose) break;
     out += fmt::format("      loaded      {} {}\n", printable(library.path),
@@ -172,6 +271,10 @@ const char* word(Ended ended) {
       return "interrupted";
     case Ended::not_started:
       return "not_started";
+    case Ended::absent:
+      return "absent";
+    case Ended::lost:
+      return "lost";
   }
   return "";
 }
@@ -219,6 +322,7 @@ void make_anonymous(Report& report) {
   report.environment = last_part(report.environment);
   report.notes.clear();
   for (StepReport& step : report.steps) {
+    step.subject = scrubbed(step.subject);
     for (LoadedLibrary& library : step.answer.libraries) library.path = last_part(library.path);
     for (DeviceFacts& device : step.answer.devices) device.uuid = device.pci = "";
     for (Check& check : step.answer.checks) check.observed = scrubbed(check.observed);
@@ -235,11 +339,19 @@ void make_anonymous(Report& report) {
       run.output.first.clear(), run.output.last.clear();
       run.errors.first.clear(), run.errors.last.clear();
       run.stage = scrubbed(run.stage);
+      run.host.clear();
       run.left.clear();
     }
     if (!step.answer.nccl) continue;
     step.answer.nccl->warnings.clear();
     for (std::string& setting : step.answer.nccl->settings) setting.resize(setting.find('='));
+  }
+  if (report.world) {
+    for (HostFacts& host : report.world->hosts) host.name.clear();
+  }
+  if (report.sweep) {
+    report.sweep->failure.clear();
+    for (TunedSetting& tuned : report.sweep->finals) tuned.reason.clear();
   }
   if (!report.tuning) return;
   report.tuning->failure.clear();
@@ -258,6 +370,9 @@ std::string to_text(const Report& report, bool quiet, bool verbose) {
   for (const StepReport& step : report.steps) {
     if (step.outcome != Outcome::not_asked) out += describe(step, verbose);
   }
+  out += table_of_predictions(report);
+  if (report.sweep) out += describe_sweep(*report.sweep);
+  if (report.world) out += describe_world(*report.world);
   if (report.tuning) out += describe_tuning(*report.tuning);
   out += describe_scope(report);
   for (const std::string& note : report.notes)

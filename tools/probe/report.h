@@ -12,6 +12,7 @@ namespace wheelvet::probe {
 
 struct StepReport {
   std::string name;
+  std::string subject;  // which library, of the steps that run once for each
   Outcome outcome = Outcome::not_asked;
   std::string reason;  // of every outcome but pass
   double seconds = 0;
@@ -42,6 +43,40 @@ struct Tuning {
   std::vector<TunedSetting> settings;
 };
 
+/// A grid of settings tried.
+struct Sweep {
+  int rounds = 0;
+  int tried = 0;
+  int failed = 0;
+  std::string failure;               // of NCCL in the environment as it is
+  std::vector<TunedSetting> finals;  // the fastest blocks, beside the environment as it is
+  std::vector<std::string> best;     // lines for a shell; empty: nothing helps beyond noise
+  double gain = 0;                   // percent of speed over all collectives and sizes
+};
+
+/// A host of a run over several.
+struct HostFacts {
+  std::string name;  // marked in the schema: left out by --anonymous
+  std::vector<int> ranks;
+  std::optional<DriverFacts> driver;
+  std::vector<std::string> gpus;  // by name
+};
+
+struct World {
+  std::string launcher;
+  int ranks = 0;
+  std::vector<HostFacts> hosts;
+};
+
+/// What one rank of a run over several hosts saw.
+struct RankPart {
+  int rank = 0;
+  std::string host;
+  ChildRun driver;
+  ChildRun nccl;
+  NcclLog log;
+};
+
 struct Report {
   Outcome verdict = Outcome::not_run;
   std::string headline;
@@ -54,6 +89,8 @@ struct Report {
   std::vector<std::string> notes;
   std::vector<StepReport> steps;
   std::optional<Tuning> tuning;
+  std::optional<Sweep> sweep;
+  std::optional<World> world;
 };
 
 /// Sets verdict and headline from the steps.

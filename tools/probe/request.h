@@ -27,7 +27,11 @@ struct Request {
   bool tune = false;
   int rounds = 3;
   std::vector<std::string> keep;  // settings that --tune leaves as they are
+  bool sweep = false;
+  std::vector<std::string> grid;  // axes of --sweep; empty: the probe's own
   std::string record;             // file for the tuning record
+  std::string launcher;           // one of several processes: whose variables say which
+  std::string rendezvous;         // HOST:PORT of rank 0, where the launcher does not tell
   std::string format = "text";
   std::string output;
   bool anonymous = false;
@@ -39,6 +43,9 @@ struct Request {
   std::string step;
   int rank = 0;
   int ranks = 1;
+  int local_rank = 0;  // which GPU
+  std::string job;     // file that `wheelvet` made: device code and loads
+  int item = 0;        // which of its entries
 };
 
 /// Throws nothing; `exit_code` is set to 0 or more when the program is to end at once.

@@ -21,9 +21,17 @@ struct NamedStep {
 };
 
 constexpr NamedStep named_steps[] = {
-    {"driver", ask_driver},        {"kernel", run_kernel},         {"nvrtc", run_nvrtc},
-    {"curand", run_curand},        {"cublas", run_cublas},         {"nccl", run_nccl_one_process},
-    {"nccl-ranks", run_nccl_rank}, {"nccl-abort", run_nccl_abort},
+    {"driver", ask_driver},
+    {"kernel", run_kernel},
+    {"nvrtc", run_nvrtc},
+    {"curand", run_curand},
+    {"cublas", run_cublas},
+    {"nccl", run_nccl_one_process},
+    {"nccl-ranks", run_nccl_rank},
+    {"nccl-abort", run_nccl_abort},
+    {"nccl-hosts", run_nccl_rank},
+    {"device-code", run_device_code},
+    {"load", run_load},
 };
 
 [[noreturn]] void flood() {

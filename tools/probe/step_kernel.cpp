@@ -49,7 +49,7 @@ void run_kernel(Step& step) {
     std::string wanted = fmt::format("PTX sm_50 compiled to {}", capability(gpu));
     std::string image = chosen_image(driver, function);
     step.answer.checks.push_back(
-        {fmt::format("GPU {} image", gpu.index), wanted, image, image == wanted});
+        {fmt::format("GPU {} image", gpu.index), wanted, image, image == wanted, "image"});
     about_to(step, fmt::format("launch the kernel on GPU {}", gpu.index));
     Check check = launch_and_check(driver, function, 0x5eed);
     check.subject = fmt::format("GPU {} kernel", gpu.index);

@@ -167,6 +167,7 @@ void run_curand(Step& step) {
   int version = 0;
   must_call(curand.curandGetVersion(&version), "curandGetVersion");
   step.answer.libraries.push_back({"libcurand", library.path, std::to_string(version)});
+  step.answer.checks.push_back(compare_library("libcurand", step.request.targets.curand, library));
   Driver driver = open_driver(step);
   for (Gpu& gpu : list_gpus(driver)) {
     use(driver, gpu);
@@ -178,6 +179,7 @@ void run_cublas(Step& step) {
   Library library = open_target(step, step.request.targets.cublas, "cuBLAS");
   Cublas cublas = cublas_functions(library);
   step.answer.libraries.push_back({"libcublas", library.path, ""});
+  step.answer.checks.push_back(compare_library("libcublas", step.request.targets.cublas, library));
   for (LoadedLibrary& each : loaded_libraries({"libcublasLt"}))
     step.answer.libraries.push_back(each);
   Driver driver = open_driver(step);

@@ -287,7 +287,8 @@ void measure_all(Group& group) {
       right = right && group.step.answer.figures.back().correct;
     }
     group.step.answer.checks.push_back({collective.name, "every value right at every size",
-                                        right ? "every value right" : "wrong values", right});
+                                        right ? "every value right at every size" : "wrong values",
+                                        right, "communicator"});
   }
 }
 
@@ -307,6 +308,7 @@ Nccl open_nccl(Step& step, int& version) {
           ? fmt::format("{}.{}.{}", version / 1000, version % 1000 / 100, version % 100)
           : fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
   step.answer.libraries.push_back({"libnccl", library.path, text});
+  step.answer.checks.push_back(compare_library("libnccl", step.request.targets.nccl, library));
   return nccl;
 }
 
@@ -400,8 +402,13 @@ void run_nccl_rank(Step& step) {
   Nccl nccl = open_nccl(step, version);
   Group group{step, open_driver(step), nccl, step.request.ranks, {}};
   std::vector<Gpu> gpus = list_gpus(group.driver);
-  auto index = static_cast<std::size_t>(step.request.rank);
-  if (index >= gpus.size()) throw StepEnds(Outcome::fail, "there is no GPU for this rank");
+  auto index = static_cast<std::size_t>(step.request.local_rank);
+  if (gpus.size() == 1) index = 0;  // a launcher may show each rank its own GPU only
+  if (index >= gpus.size()) {
+    throw StepEnds(
+        Outcome::fail,
+        fmt::format("{} GPUs are visible, and this is rank {} on its host", gpus.size(), index));
+  }
   Member member;
   member.rank = step.request.rank;
   member.gpu = gpus[index];
@@ -436,14 +443,14 @@ void run_nccl_abort(Step& step) {
   }
   step.answer.checks.push_back(
       {"initialisation that waits", "in progress after 1 s",
-       code == nccl_in_progress ? "in progress" : fmt::format("code {}", code),
-       code == nccl_in_progress});
+       code == nccl_in_progress ? "in progress after 1 s" : fmt::format("code {}", code),
+       code == nccl_in_progress, "communicator"});
   about_to(step, "ncclCommAbort of a communicator that still waits");
   start = Clock::now();
   code = nccl.ncclCommAbort(group.members[0].communicator);
   step.answer.checks.push_back({"ncclCommAbort", "returns, code 0",
-                                fmt::format("code {} after {:.3f} s", code, since(start)),
-                                code == nccl_success});
+                                fmt::format("returns after {:.3f} s, code {}", since(start), code),
+                                code == nccl_success, "communicator"});
 }
 
 }  // namespace wheelvet::probe

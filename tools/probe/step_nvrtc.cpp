@@ -112,7 +112,8 @@ void report_builtins(Step& step, const Library& library) {
   if (!found.empty() && folder_of(found.front().path) != folder_of(library.path)) {
     seen = "another installation's, " + found.front().path;
   }
-  step.answer.checks.push_back({"libnvrtc-builtins", "found by NVRTC", seen, !found.empty()});
+  step.answer.checks.push_back(
+      {"libnvrtc-builtins", "found by NVRTC", seen, !found.empty(), "library"});
   step.answer.libraries.insert(step.answer.libraries.end(), found.begin(), found.end());
 }
 
@@ -127,6 +128,7 @@ void run_nvrtc(Step& step) {
   int major = 0, minor = 0;
   must(nvrtc, nvrtc.nvrtcVersion(&major, &minor), "nvrtcVersion");
   step.answer.libraries.push_back({"libnvrtc", library.path, fmt::format("{}.{}", major, minor)});
+  step.answer.checks.push_back(compare_library("libnvrtc", step.request.targets.nvrtc, library));
 
   Driver driver = open_driver(step);
   for (Gpu& gpu : list_gpus(driver)) {
@@ -144,6 +146,7 @@ void run_nvrtc(Step& step) {
     Check check = launch_and_check(driver, function, 0xfeed);
     check.subject = fmt::format("GPU {} kernel compiled for {}", gpu.index, aim.architecture);
     check.predicted = "every value right";
+    check.kind = "image";
     step.answer.checks.push_back(check);
     must(driver, driver.cuModuleUnload(module), "cuModuleUnload");
   }

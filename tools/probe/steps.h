@@ -13,6 +13,8 @@ void run_cublas(Step& step);
 void run_nccl_one_process(Step& step);
 void run_nccl_rank(Step& step);
 void run_nccl_abort(Step& step);
+void run_device_code(Step& step);
+void run_load(Step& step);
 
 /// What a child process does: runs the step that the request names and answers on the channel.
 int run_step(const Request& request);

@@ -114,6 +114,10 @@ TunedSetting compare(const std::string& setting, const std::vector<std::vector<F
   return tuned;
 }
 
+std::size_t tuning_runs(std::size_t settings, int rounds) {
+  return (1 + settings + (settings > 1)) * static_cast<std::size_t>(rounds);
+}
+
 Tuning tune(const std::vector<std::string>& settings, int rounds, const MeasuredRun& run) {
   std::vector<Variant> variants = variants_of(settings);
   // Round by round, so that a machine that warms up or is shared slows all alike.

@@ -1,6 +1,7 @@
 // What each of the environment's NCCL_* settings does to the collectives of this machine.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ std::vector<std::string> varied_settings(const Request& request);
 /// Runs the collectives in a process per GPU, with these changes to the environment: NAME=VALUE
 /// sets, NAME alone removes.
 using MeasuredRun = std::function<StepReport(const std::vector<std::string>& changes)>;
+
+/// How often `tune` runs them.
+std::size_t tuning_runs(std::size_t settings, int rounds);
 
 /// In each of several rounds: NCCL without any of the settings, then with each alone, then with
 /// all.

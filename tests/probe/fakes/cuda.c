@@ -39,6 +39,9 @@ FAKE int cuDriverGetVersion(int* version) {
 FAKE int cuGetErrorName(int code, const char** name) {
   *name = code == 34    ? "CUDA_ERROR_STUB_LIBRARY"
           : code == 100 ? "CUDA_ERROR_NO_DEVICE"
+          : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+          : code == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+          : code == 500 ? "CUDA_ERROR_NOT_FOUND"
           : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : code == 803 ? "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
                         : "CUDA_ERROR_UNKNOWN";
@@ -101,37 +104,127 @@ FAKE int cuCtxSynchronize(void) {
   while (endless) sleep(1);
   return 0;
 }
-FAKE int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* names, void** values) {
+/* What is loaded: PTX, a cubin of the fake NVRTC, or a container as the tests write it,
+ * "FAKE CONTAINER cubins=75,90 ptx=80 isa=90 kernels=a,b;" with the PTX version times ten. */
+struct Module {
+  char kernels[256]; /* empty: every name is found */
+  int binary, ptx;
+};
+struct Function {
+  char name[256];
+  int binary, ptx;
+};
+
+static const char* field(const char* text, const char* name) {
+  const char* at = strstr(text, name);
+  return at ? at + strlen(name) : "";
+}
+
+/* CUDA 12.x compiles PTX 8.x, CUDA 13.x 9.x. */
+static int newest_ptx(void) {
+  int cuda = fake_number("FAKE_CUDA_VERSION", 13000);
+  return (cuda / 1000 - 4) * 10 + cuda % 1000 / 10;
+}
+
+/* As the driver chooses on sm_90: the nearest machine code of the same major, else PTX. */
+static int choose(const char* text, struct Module* module) {
+  for (const char* at = field(text, "cubins="); *at >= '0' && *at <= '9';) {
+    int arch = atoi(at);
+    if (arch / 10 == 9 && arch <= 90 && arch > module->binary) module->binary = module->ptx = arch;
+    while (*at >= '0' && *at <= '9') ++at;
+    if (*at == ',') ++at;
+  }
+  if (module->binary) return 0;
+  int ptx = atoi(field(text, "ptx="));
+  if (ptx == 0 || ptx > 90) return 209;
+  if (atoi(field(text, "isa=")) > newest_ptx()) return 222;
+  module->binary = 90, module->ptx = ptx;
+  return 0;
+}
+
+/* A container as nvcc makes it (docs/device_code.md): entries of kind 1 (PTX) and 2 (machine code),
+ * of which bit 20 of the flags says that they are for their architecture alone. */
+static int choose_of_fatbin(const unsigned char* bytes, struct Module* module) {
+  uint64_t size;
+  memcpy(&size, bytes + 8, 8);
+  int ptx = 0;
+  for (const unsigned char *entry = bytes + 16, *end = entry + size; entry < end;) {
+    uint16_t kind;
+    uint32_t header, arch;
+    uint64_t payload, flags;
+    memcpy(&kind, entry, 2), memcpy(&header, entry + 4, 4), memcpy(&payload, entry + 8, 8);
+    memcpy(&arch, entry + 28, 4), memcpy(&flags, entry + 40, 8);
+    int alone = (flags >> 20) & 3;
+    if (kind == 2 && arch == 90) module->binary = module->ptx = 90;
+    if (kind == 1 && (alone ? arch == 90 : arch <= 90)) ptx = (int)arch;
+    entry += header + payload;
+  }
+  if (module->binary) return 0;
+  module->binary = 90, module->ptx = ptx;
+  return ptx ? 0 : 209;
+}
+
+FAKE int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* names,
+                            void** values) {
   (void)count, (void)names, (void)values;
   BEGIN("cuModuleLoadDataEx");
   const char* text = image;
-  if (!strstr(text, ".entry") && strncmp(text, "FAKE CUBIN", 10) != 0) return 200;
-  *module = (void*)image;
-  return 0;
+  struct Module* loaded = calloc(1, sizeof *loaded);
+  *module = loaded;
+  if (strncmp(text, "FAKE CONTAINER", 14) == 0) {
+    const char* kernels = field(text, "kernels=");
+    snprintf(loaded->kernels, sizeof loaded->kernels, ",%.*s,", (int)strcspn(kernels, ";"),
+             kernels);
+    return choose(text, loaded);
+  }
+  if (memcmp(text, "\x50\xed\x55\xba", 4) == 0) return choose_of_fatbin(image, loaded);
+  loaded->binary = 90, loaded->ptx = 50;
+  return strstr(text, ".entry") || strncmp(text, "FAKE CUBIN", 10) == 0 ? 0 : 200;
 }
 FAKE int cuModuleGetFunction(void** function, void* module, const char* name) {
-  (void)module;
   BEGIN("cuModuleGetFunction");
-  *function = strdup(name);
+  const struct Module* from = module;
+  char wanted[300];
+  snprintf(wanted, sizeof wanted, ",%s,", name);
+  if (from->kernels[0] && !strstr(from->kernels, wanted)) return 500;
+  struct Function* found = calloc(1, sizeof *found);
+  snprintf(found->name, sizeof found->name, "%s", name);
+  found->binary = from->binary, found->ptx = from->ptx;
+  *function = found;
+  return 0;
+}
+FAKE int cuModuleGetFunctionCount(unsigned* count, void* module) {
+  (void)module;
+  *count = 1;
+  return 0;
+}
+FAKE int cuModuleEnumerateFunctions(void** functions, unsigned count, void* module) {
+  const struct Module* from = module;
+  struct Function* first = calloc(1, sizeof *first);
+  first->binary = from->binary, first->ptx = from->ptx;
+  if (count) functions[0] = first;
   return 0;
 }
 FAKE int cuModuleUnload(void* module) {
-  (void)module;
+  free(module);
   return sticky;
 }
 FAKE int cuFuncGetAttribute(int* value, int attribute, void* function) {
-  (void)function;
-  *value = attribute == 5 ? 50 : fake_number("FAKE_CUDA_IMAGE", 90);
+  const struct Function* asked = function;
+  *value = attribute == 5 ? asked->ptx : fake_number("FAKE_CUDA_IMAGE", asked->binary);
   return 0;
 }
-FAKE int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                        unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
-  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
+FAKE int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                        unsigned by, unsigned bz, unsigned shared, void* stream, void** parameters,
+                        void** extra) {
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream,
+      (void)extra;
   BEGIN("cuLaunchKernel");
   uint32_t* out = *(uint32_t**)parameters[0];
   uint32_t count = *(uint32_t*)parameters[1], seed = *(uint32_t*)parameters[2];
-  if (strcmp(function, "wheelvet_illegal_address") == 0) sticky = 700;
-  if (strcmp(function, "wheelvet_endless") == 0) endless = 1;
+  const char* name = ((const struct Function*)function)->name;
+  if (strcmp(name, "wheelvet_illegal_address") == 0) sticky = 700;
+  if (strcmp(name, "wheelvet_endless") == 0) endless = 1;
   if (sticky || endless) return 0; /* told by the next call that waits */
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t x = (i + seed) * 0x9E3779B1u;

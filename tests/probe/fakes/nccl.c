@@ -92,10 +92,12 @@ struct Id {
   char path[128];
 };
 
-/* Blocks, as the real one does unless its configuration says otherwise, until every rank is there. */
+/* Blocks, as the real one does unless its configuration says otherwise, until every rank is there.
+ */
 FAKE int ncclCommInitRank(struct Comm** out, int ranks, struct Id id, int rank) {
   int fault = fake_fault("ncclCommInitRank");
   if (fault) return fault;
+  if (fake_number("FAKE_NCCL_STRICT", 0) && getenv("NCCL_ALGO")) return 5;
   struct Comm* comm = calloc(1, sizeof *comm);
   *comm = (struct Comm){ranks, rank, 0, 1, meet(id.path)};
   *out = comm;
@@ -145,11 +147,14 @@ FAKE int ncclCommAbort(struct Comm* comm) {
 }
 FAKE int ncclCommGetAsyncError(struct Comm* comm, int* code) {
   int fault = fake_fault("ncclCommGetAsyncError");
-  *code = fault ? fault : comm->shared && comm->meeting->present < comm->ranks ? in_progress : success;
+  *code = fault                                                  ? fault
+          : comm->shared && comm->meeting->present < comm->ranks ? in_progress
+                                                                 : success;
   return success;
 }
 
-/* As on a GPU: whoever waits for a rank that never comes returns at once, and its stream never ends. */
+/* As on a GPU: whoever waits for a rank that never comes returns at once, and its stream never
+ * ends. */
 static int barrier(struct Comm* comm) {
   struct Meeting* meeting = comm->meeting;
   int round = meeting->round;
@@ -176,7 +181,8 @@ static void compute(const struct Op* op, const void* const* sent) {
   size_t count = op->count, first = op->kind == 'r' ? (size_t)rank * count : 0;
   if (op->kind == 'b' || op->kind == 'v') memcpy(out, sent[op->peer], count * 4);
   if (op->kind == 'g') {
-    for (int from = 0; from < ranks; ++from) memcpy(out + (size_t)from * count, sent[from], count * 4);
+    for (int from = 0; from < ranks; ++from)
+      memcpy(out + (size_t)from * count, sent[from], count * 4);
   }
   if (op->kind != 'a' && op->kind != 'r') return;
   for (size_t i = 0; i < count; ++i) {
@@ -202,7 +208,8 @@ static int run_shared(const struct Op* op, const void* own) {
   return success;
 }
 
-/* A setting that costs time: where FAKE_NCCL_SLOW names it and it is set, an all-reduce takes 8 ms more. */
+/* A setting that costs time: where FAKE_NCCL_SLOW names it and it is set, an all-reduce takes 8 ms
+ * more. */
 static void wait_if_slow(void) {
   const char* name = getenv("FAKE_NCCL_SLOW");
   if (name && getenv(name) && op_count && ops[0].kind == 'a') usleep(8000);
@@ -217,8 +224,10 @@ static int run_ops(void) {
   int code = success;
   for (int i = 0; i < op_count && code == success; ++i) {
     if (ops[i].kind == 's') continue; /* its receiver fetches it */
-    if (ops[i].comm->shared) code = run_shared(&ops[i], sent[ops[i].comm->rank]);
-    else compute(&ops[i], sent);
+    if (ops[i].comm->shared)
+      code = run_shared(&ops[i], sent[ops[i].comm->rank]);
+    else
+      compute(&ops[i], sent);
   }
   op_count = 0;
   return code;
@@ -255,16 +264,18 @@ FAKE int ncclReduceScatter(const void* send, void* receive, size_t count, int ty
   (void)type, (void)operation, (void)stream;
   return add("ncclReduceScatter", (struct Op){'r', send, receive, count, 0, comm});
 }
-FAKE int ncclBroadcast(const void* send, void* receive, size_t count, int type, int root, struct Comm* comm,
-                       void* stream) {
+FAKE int ncclBroadcast(const void* send, void* receive, size_t count, int type, int root,
+                       struct Comm* comm, void* stream) {
   (void)type, (void)stream;
   return add("ncclBroadcast", (struct Op){'b', send, receive, count, root, comm});
 }
-FAKE int ncclSend(const void* send, size_t count, int type, int peer, struct Comm* comm, void* stream) {
+FAKE int ncclSend(const void* send, size_t count, int type, int peer, struct Comm* comm,
+                  void* stream) {
   (void)type, (void)stream;
   return add("ncclSend", (struct Op){'s', send, NULL, count, peer, comm});
 }
-FAKE int ncclRecv(void* receive, size_t count, int type, int peer, struct Comm* comm, void* stream) {
+FAKE int ncclRecv(void* receive, size_t count, int type, int peer, struct Comm* comm,
+                  void* stream) {
   (void)type, (void)stream;
   return add("ncclRecv", (struct Op){'v', NULL, receive, count, peer, comm});
 }
