@@ -79,7 +79,7 @@ def test_a_wheel_without_code_for_the_gpu_fails_as_foretold_but_one_of_several_b
 def test_another_image_than_foretold_is_a_failure():
     code, report = probe(wheel("plain", fatbins(code="sm_90")), "--steps", "device-code", FAKE_CUDA_IMAGE="80")
     (step,) = steps(report, "device-code").values()
-    assert code == 1 and "1 x sm_90 predicted, 1 x sm_80 of compute_90 observed" in step["reason"], step
+    assert code == 1 and "container at 0x0: sm_90 of compute_90 predicted, sm_80 of compute_90 observed" in step["reason"], step
 
 
 def test_what_is_no_wheel_with_code_is_told():
@@ -158,6 +158,19 @@ def test_check_takes_the_probes_gpus_and_driver_as_facts():
     assert any("probe.json" in line and "not signed" in line for line in report["scope"]), report["scope"]
     assert check(fits, "--probe", result)[0] == 0
     assert check(fits, "--probe", result, "--strict")[0] == 3, "unsigned evidence"
+
+
+def test_a_matrix_takes_the_probes_gpus_as_facts():
+    wheel("other", fatbins(code="sm_100")), wheel("fits", fatbins(code="sm_90"))
+    plan = WORK / "matrix.toml"
+    plan.write_text(f"""targets = ["{WORK}/other-1-py3-none-any.whl", "{WORK}/fits-1-py3-none-any.whl"]\n""")
+    arguments = [WHEELVET, "matrix", plan, "--no-cache", "--format", "json", "--probe", probed()]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    cells = json.loads(done.stdout)["cells"]
+    assert all(any("probe.json" in line for line in cell["report"]["scope"]) for cell in cells), cells
+    assert [cell["report"]["gpus"][0]["gpu"] for cell in cells] == ["sm_90", "sm_90"], cells
+    assert done.returncode == 0
+    assert subprocess.run([*arguments, "--strict"], capture_output=True).returncode == 3, "unsigned evidence"
 
 
 def test_a_probes_result_that_says_nothing_of_a_gpu_is_no_fact():

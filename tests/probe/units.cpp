@@ -73,7 +73,9 @@ TEST_CASE("a sweep's best block is the one that helps, as lines for a shell") {
   auto measure = [&](const std::vector<std::string>& changes) {
     ++runs;
     StepReport step;
-    step.outcome = has(changes, "NCCL_NTHREADS=bad") ? Outcome::fail : Outcome::pass;
+    bool refused = has(changes, "NCCL_NTHREADS=bad");
+    step.outcome = refused ? Outcome::fail : Outcome::pass;
+    if (refused) step.reason = "refused";
     double time = 100;
     if (has(changes, "NCCL_PROTO=Simple")) time -= 40;
     if (has(changes, "NCCL_PROTO")) time -= 20;  // as NCCL chooses by itself

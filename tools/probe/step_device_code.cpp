@@ -169,6 +169,9 @@ void conclude(Step& step, const CodeLibrary& library, const Gpu& gpu, Tally& tal
   std::string subject = fmt::format("GPU {} ({})", gpu.index, capability(gpu));
   std::string predicted =
       fmt::format("{} load, {} have nothing for it", tally.predicted_loads, tally.predicted_none);
+  // What disagrees goes first: it is the step's reason.
+  std::vector<Check>& checks = step.answer.checks;
+  checks.insert(checks.end(), tally.disagreements.begin(), tally.disagreements.end());
   if (!tally.predicted_images.empty()) {
     step.answer.checks.push_back({subject + " images", counted(tally.predicted_images),
                                   counted(tally.chosen_images),
@@ -184,8 +187,6 @@ void conclude(Step& step, const CodeLibrary& library, const Gpu& gpu, Tally& tal
                                 fmt::format("{} found by name", tally.kernels),
                                 fmt::format("{} found by name", tally.kernels - tally.missing),
                                 tally.missing == 0, "image"});
-  std::vector<Check>& checks = step.answer.checks;
-  checks.insert(checks.end(), tally.disagreements.begin(), tally.disagreements.end());
   if (tally.loaded || library.optional) return;
   // Foretold or not: on this GPU the library is of no use.
   throw StepEnds(Outcome::fail,
