@@ -246,7 +246,7 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
     run.install = &install;
   }
   std::optional<TorchReleases> torch;
-  if (!options.only.empty()) {
+  if (!options.only.empty() && request.compare_torch) {
     staging.options.only = options.only;
     torch = compare_releases(staging, scene, roots, memory);
     run.torch = &*torch;

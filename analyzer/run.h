@@ -34,6 +34,7 @@ struct Request {
   bool hash = false;                 ///< compare every member with the sha256 in RECORD
   std::vector<std::string> gpus;     ///< architectures or product names to judge device code for
   bool with_plans = false;           ///< keep the load plans in the report
+  bool compare_torch = true;         ///< try torch's releases where a root misses names of torch
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 

@@ -52,9 +52,13 @@ void left_unmet(const UnmetRequirement& unmet, FindingSet& found) {
   finding.cause = unmet.have_target
                       ? "pip installs what is asked for, whatever installed packages require"
                       : "pip check says so too; who relies on it may fail";
-  finding.fix = unmet.have_target
-                    ? fmt::format("a release of {} that fits, or none of it", unmet.name)
-                    : fmt::format("pip install '{}'", unmet.wanted);
+  if (unmet.have_target) {
+    finding.fix = fmt::format("a release of {} that fits, or none of it", unmet.name);
+    return;
+  }
+  constexpr std::string_view command = "pip install";
+  if (!finding.fix.starts_with(command)) finding.fix = command;
+  finding.fix += fmt::format(" '{}'", unmet.wanted);
 }
 
 void contradicts(const UnmetRequirement& unmet, FindingSet& found) {

@@ -15,6 +15,7 @@ int run_explain(const Options& options);
 int run_inspect(const Options& options);
 int run_diff(const Options& options);
 int run_stub(const Options& options);
+int run_doctor(const Options& options);
 int run_probe(const Options& options);
 int run_rules(const Options& options);
 int run_schema(const Options& options);

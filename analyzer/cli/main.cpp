@@ -27,6 +27,8 @@ int dispatch(const cli::Options& options) {
       return cli::run_diff(options);
     case cli::Command::stub:
       return cli::run_stub(options);
+    case cli::Command::doctor:
+      return cli::run_doctor(options);
     case cli::Command::probe:
       return cli::run_probe(options);
     case cli::Command::rules:

@@ -400,6 +400,63 @@ void add_stub(CLI::App& app, Options& options) {
   stub->callback([&options] { options.command = Command::stub; });
 }
 
+void add_doctor(CLI::App& app, Options& options) {
+  CLI::App* doctor = app.add_subcommand(
+      "doctor", "the host around an environment: toolkits, variables, driver, caches");
+  doctor
+      ->add_option("--env", options.environment,
+                   "a venv, conda or system prefix (default: the active one)")
+      ->type_name("PREFIX");
+  doctor
+      ->add_option("--sysroot", options.sysroot,
+                   "examine the machine whose root this folder is, such as a container's image")
+      ->type_name("DIR");
+  doctor->add_option("--user", options.user, "whose home and rights are meant")->type_name("NAME");
+  doctor
+      ->add_option("--unit", options.units,
+                   "a further way to start: a systemd unit, Compose file, Dockerfile, environment\n"
+                   "file or shell profile; may be repeated")
+      ->type_name("FILE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  doctor
+      ->add_option("--tuning", options.tuning,
+                   "a record of `probe --tune`: is it still of this NCCL and driver")
+      ->type_name("FILE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  doctor->add_flag("--python", options.ask_python,
+                   "let the environment's interpreter parse sitecustomize.py and its kin (-I -S\n"
+                   "-B, from standard input, 10 s); none of it is run");
+  doctor
+      ->add_option("--write-fix", options.write_fix,
+                   "write corrected files, a diff and the commands left to do into this folder;\n"
+                   "nothing else is changed")
+      ->type_name("DIR");
+  doctor->add_option("--expect", options.expect, "compare with this verification list (TOML)")
+      ->type_name("FILE");
+  doctor->add_option("--record", options.record, "write the present state as such a list")
+      ->type_name("FILE");
+  doctor
+      ->add_option("--fail-on", options.fail_on,
+                   "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  doctor->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
+      ->type_name("N");
+  doctor->add_flag("--stats", options.stats, "time per stage");
+  add_output(*doctor, options);
+  doctor->footer(
+      "Examples:\n"
+      "  wheelvet doctor --env .venv --unit vllm.service --write-fix fixes\n"
+      "  wheelvet doctor --sysroot ./image --env /opt/venv --expect handover.toml\n"
+      "Exit codes: 0 nothing at or above --fail-on, 1 findings or a line of --expect not met,\n"
+      "  2 wrong usage, 3 something could not be read, 4 internal error.");
+  doctor->callback([&options] { options.command = Command::doctor; });
+}
+
 /// The program beside this one has options of its own: what follows the word goes there unread.
 void add_probe(CLI::App& app, Options& options) {
   CLI::App* probe =
@@ -422,8 +479,9 @@ void add_documents(CLI::App& app, Options& options) {
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
   schema
-      ->add_option("NAME", options.targets,
-                   "report, load-plan, inspect, matrix, compat, explain, diff, probe or tuning")
+      ->add_option(
+          "NAME", options.targets,
+          "report, load-plan, inspect, matrix, compat, explain, diff, doctor, probe or tuning")
       ->type_name("");
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
@@ -492,6 +550,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_inspect(app, options);
   add_diff(app, options);
   add_stub(app, options);
+  add_doctor(app, options);
   add_probe(app, options);
   add_matrix(app, options);
   add_config(app, options);

@@ -16,6 +16,7 @@ enum class Command {
   inspect,
   diff,
   stub,
+  doctor,
   probe,
   rules,
   schema,
@@ -52,6 +53,9 @@ struct Options {
   std::string cache;  ///< matrix: folder of kept results; empty: the usual one
   bool no_cache = false;
   std::set<std::string> typed;  ///< names of the options that were on the command line
+  std::string user, write_fix, expect, record;  ///< doctor
+  std::vector<std::string> units, tuning;       ///< doctor
+  bool ask_python = false;                      ///< doctor
   bool list_imports = false, list_exports = false, headers = false, mangled = false;
   bool device = false, kernels = false;  ///< inspect: device code, and the kernels in it
   bool host = false, alone = false, hash = false;

@@ -16,8 +16,9 @@ enum class Owns { yes, no, maybe };
 struct Wanted {
   LookupName name;
   std::optional<WantedVersion> version;
-  std::string_view family;  // kind of library that alone can own it, or empty
-  bool copy = false;        // for a copy relocation: the program's own symbol does not count
+  std::string_view family;    // kind of library that alone can own it, or empty
+  bool family_known = false;  // found out when it is asked for, which it often is not
+  bool copy = false;          // for a copy relocation: the program's own symbol does not count
 };
 
 // How an object refers to one of its symbols (glibc's type classes): each kind of relocation is a
@@ -275,7 +276,7 @@ class Binder {
       }
       return true;
     }
-    if (wanted.family.empty()) wanted.family = family_of(*scene_.rules, wanted.name.text);
+    find_family(wanted);
     // A file that is there but cannot be read may own anything.
     Owns answer = object.file != none ? Owns::maybe : owns(scene_, object, wanted);
     if (answer == Owns::no) return false;
@@ -288,10 +289,15 @@ class Binder {
     return false;
   }
 
+  void find_family(Wanted& wanted) const {
+    if (!wanted.family_known) wanted.family = family_of(*scene_.rules, wanted.name.text);
+    wanted.family_known = true;
+  }
+
   // The same for a library of which only the history is at hand.
   bool settle_known(std::size_t candidate, const FileFacts& file, Wanted& wanted, Binding& binding,
                     std::size_t& maybe) {
-    if (wanted.family.empty()) wanted.family = family_of(*scene_.rules, wanted.name.text);
+    find_family(wanted);
     const PlannedObject& object = link_.plan.objects[candidate];
     Owns answer = known_to_own(scene_, object, file, context_.libraries[object.file], wanted);
     if (answer == Owns::maybe && maybe == none) maybe = candidate;

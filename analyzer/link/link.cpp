@@ -220,13 +220,15 @@ class Linker {
                                [&](const OpenedFirst& each) { return each.file == helper->file; });
       if (known) continue;
       if (depth < deepest) {
-        find_first(link_after(helper->file, root.rules, first), first, depth + 1);
+        find_first(plan_after(helper->file, root.rules, first), first, depth + 1);
       }
       first.push_back(std::move(*helper));
     }
   }
 
-  LinkedRoot link_after(std::size_t file, const std::vector<const ImportRule*>& rules,
+  // What a process that opens the root holds, before the root itself is bound: which way it is
+  // loaded follows from the plan alone, and binding takes far longer.
+  LinkedRoot plan_after(std::size_t file, const std::vector<const ImportRule*>& rules,
                         const std::vector<OpenedFirst>& first) {
     LinkedRoot out;
     out.file = file;
@@ -247,13 +249,13 @@ class Linker {
     }
     std::size_t load = open_file(scene_, out.link.plan, file, false, "");
     out.root = out.link.plan.loads[load].root;
-    bind(context_, out.link, load, options_.keep_bound);
     return out;
   }
 
   LinkedRoot link_root(std::size_t file) {
     std::vector<const ImportRule*> rules = imports_of(file);
-    LinkedRoot out = link_with_helpers(file, rules);
+    LinkedRoot out = plan_with_helpers(file, rules);
+    bind(context_, out.link, out.link.plan.loads.size() - 1, options_.keep_bound);
     if (std::optional<Opener> opener = opener_of(scene_, file)) {
       out.opener = opener->place;
       out.surely_opened = !opener->conditional;
@@ -261,8 +263,8 @@ class Linker {
     return out;
   }
 
-  LinkedRoot link_with_helpers(std::size_t file, const std::vector<const ImportRule*>& rules) {
-    LinkedRoot out = link_after(file, rules, {});
+  LinkedRoot plan_with_helpers(std::size_t file, const std::vector<const ImportRule*>& rules) {
+    LinkedRoot out = plan_after(file, rules, {});
     if (options_.alone || unreached(out).empty()) return out;
     // What no path leads to may be in the process already: a package that is used beside torch
     // finds torch's CUDA libraries by their sonames.
@@ -271,7 +273,7 @@ class Linker {
       if (played || !release_of(rule)) continue;
       std::vector<const ImportRule*> more = rules;
       more.push_back(&rule);
-      LinkedRoot other = link_after(file, more, {});
+      LinkedRoot other = plan_after(file, more, {});
       if (unreached(other).size() >= unreached(out).size()) continue;
       out = std::move(other);
       out.only_after = rule.module;
@@ -280,7 +282,7 @@ class Linker {
     std::vector<OpenedFirst> first;
     find_first(out, first, 0);
     if (first.empty()) return out;
-    LinkedRoot helped = link_after(file, out.rules, first);
+    LinkedRoot helped = plan_after(file, out.rules, first);
     helped.only_after = out.only_after;
     return helped;
   }

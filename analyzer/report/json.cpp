@@ -485,6 +485,67 @@ std::string render_json(const Inspection& inspection) {
   return out.dump(2) + "\n";
 }
 
+std::string render_json(const DoctorReport& report, bool stats) {
+  Json out = header();
+  out["headline"] = text(report.headline);
+  out["complete"] = report.complete;
+  out["machine"] = text(report.machine);
+  out["environment"] = text(report.environment);
+  out["python"] = text(report.python);
+  out["torch"] = {{"version", text(report.torch)}, {"cuda", text(report.torch_cuda)}};
+  out["driver"] = {{"kernel", text(report.driver)},
+                   {"libcuda", text(report.libcuda)},
+                   {"gpus", texts(report.gpus)}};
+  out["starts"] = texts(report.starts);
+  out["toolkits"] = Json::array();
+  for (const DoctorToolkit& each : report.toolkits) {
+    out["toolkits"].push_back({{"path", text(each.path)},
+                               {"kind", each.kind},
+                               {"release", text(each.release)},
+                               {"nvcc", text(each.nvcc)},
+                               {"picked_by", texts(each.picked_by)}});
+  }
+  out["nccl"] = {{"version", text(report.nccl)}, {"settings", Json::array()}};
+  for (const DoctorSetting& each : report.settings) {
+    out["nccl"]["settings"].push_back({{"start", text(each.start)},
+                                       {"name", text(each.name)},
+                                       {"given", text(each.given)},
+                                       {"effective", text(each.effective)},
+                                       {"from", text(each.from)},
+                                       {"note", text(each.note)}});
+  }
+  out["caches"] = Json::array();
+  for (const DoctorCache& each : report.caches) {
+    out["caches"].push_back({{"kind", each.kind},
+                             {"path", text(each.path)},
+                             {"made_for", text(each.made_for)},
+                             {"bytes", each.bytes},
+                             {"libraries", each.libraries}});
+  }
+  out["findings"] = all(report.findings);
+  out["expectations"] = Json::array();
+  for (const VerificationLine& each : report.expectations) {
+    out["expectations"].push_back({{"name", text(each.name)},
+                                   {"wanted", text(each.wanted)},
+                                   {"found", text(each.found)},
+                                   {"met", each.met}});
+  }
+  out["written"] = Json::array();
+  for (const WrittenFix& each : report.written) {
+    out["written"].push_back({{"path", text(each.path)},
+                              {"replaces", text(each.replaces)},
+                              {"settles", texts(each.settles)}});
+  }
+  out["problems"] = all(report.problems);
+  out["scope"] = texts(report.scope);
+  if (stats) {
+    Json seconds = Json::object();
+    for (const auto& [stage, value] : report.stats.seconds) seconds[stage] = value;
+    out["stats"] = {{"bytes_read", report.stats.bytes_read}, {"seconds", seconds}};
+  }
+  return out.dump(2) + "\n";
+}
+
 std::string render_json(const Difference& difference, bool stats) {
   Json out = header();
   out["breaks"] = difference.breaks;
@@ -516,7 +577,7 @@ std::string render_json_rules(const std::vector<CatalogEntry>& catalog) {
 
 std::vector<std::string> json_schema_names() {
   return {"report",  "load-plan", "inspect", "matrix", "compat",
-          "explain", "diff",      "probe",   "tuning"};
+          "explain", "diff",      "doctor",  "probe",  "tuning"};
 }
 
 std::string json_schema(const std::string& name) {

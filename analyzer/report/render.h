@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rules/rules.h"
+#include "wheelvet/doctor_report.h"
 #include "wheelvet/finding.h"
 #include "wheelvet/report.h"
 
@@ -58,6 +59,10 @@ std::string render_github(const Report& report, const std::string& name,
 /// JSON of the report schema; no time stamps, no absolute paths. `indent`: blanks per level, -1 for
 /// one line.
 std::string render_json(const Report& report, bool stats, int indent = 2);
+
+/// What `doctor` says.
+std::string render_text(const DoctorReport& report, const TextOptions& options);
+std::string render_json(const DoctorReport& report, bool stats);
 
 /// The error envelope of JSON mode.
 std::string render_json_error(const Problem& problem, int exit_code);
