@@ -48,18 +48,28 @@ def environment(folder, mark, settings):
     return {**kept, "ASAN_OPTIONS": sanitizer, "WHEELVET_TEST_MARK": mark, "FAKE_NCCL_FOLDER": folder, "TMPDIR": folder, **settings}
 
 
-def left_running(mark):
-    """Processes, zombies aside, that carry the mark."""
-    found = []
+def marked(mark):
+    """Processes, zombies aside, that carry the mark: {id: command line}."""
+    found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             if f"WHEELVET_TEST_MARK={mark}".encode() in (entry / "environ").read_bytes():
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found[int(entry.name)] = words
         except OSError:
             pass
     return found
+
+
+def nothing_left(mark):
+    """Asserts it; what is left is ended, so that a test that fails leaves nothing behind either."""
+    left = marked(mark)
+    for process in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    assert not left, f"left running: {left}"
 
 
 class Run:
@@ -72,13 +82,12 @@ class Run:
             done = subprocess.run([*command(*arguments, env=env, driver=driver, limit=limit), "--format", "json"], capture_output=True,
                                   text=True, timeout=200, env=environment(folder, mark, settings))
             self.seconds = time.monotonic() - started
-            self.left = left_running(mark)
+            nothing_left(mark)
             self.files = [name for name in os.listdir(folder) if name.startswith("wheelvet-probe-")]
         self.code = done.returncode
         assert done.stdout, done.stderr
         self.report = json.loads(done.stdout)
         validate(self.report)
-        assert not self.left, f"left running: {self.left}"
         assert not self.files, f"left behind: {self.files}"
 
     def step(self, name):
@@ -393,7 +402,7 @@ def started(arguments, **options):
 
 def wait_for(words, mark, process):
     """Until a process with these words in its command line runs."""
-    while not any(words in line for line in left_running(mark)):
+    while not any(words in line for line in marked(mark).values()):
         assert process.poll() is None, "the probe ended before"
         time.sleep(0.02)
 
@@ -411,7 +420,7 @@ def interrupt(signal_number, *arguments, words="--step cublas", **settings):
             output, _ = process.communicate(timeout=20)
             seconds = time.monotonic() - began
     assert seconds < 1.5
-    assert not left_running(mark)
+    nothing_left(mark)
     return process.returncode, json.loads(output)
 
 
@@ -472,8 +481,10 @@ def test_the_probe_killed_outright_takes_its_steps_along():
                          env=environment(folder, mark, {"FAKE_FAULT": fault})) as process:
                 wait_for(words, mark, process)
                 time.sleep(0.3)
-            time.sleep(0.3)
-            assert not left_running(mark), left_running(mark)
+            for _ in range(100):  # a Python that only starts ends itself a moment later
+                if marked(mark):
+                    time.sleep(0.05)
+            nothing_left(mark)
 
 
 def test_children_that_are_not_the_probes_are_left_alone():
@@ -666,9 +677,8 @@ class Launched:
             finally:
                 for process in processes:
                     process.kill()
-            self.left = left_running(mark)
+            nothing_left(mark)
         self.codes = [process.returncode for process in processes]
-        assert not self.left, f"left running: {self.left}"
         assert all(not out for out, _ in self.said[1:]), "only rank 0 reports"
         if self.said[0][0]:
             self.report = json.loads(self.said[0][0])

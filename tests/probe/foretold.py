@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from faults import FAKES, MODULE, SITE, SOURCE, WORK, environment, left_running, validate
+from faults import FAKES, MODULE, SITE, SOURCE, WORK, environment, nothing_left, validate
 
 WHEELVET = os.environ["WHEELVET"]
 DEVICE_CODE = SOURCE / "fixtures/device_code"
@@ -39,7 +39,8 @@ def probe(*arguments, **settings):
             [WHEELVET, "probe", "--driver", FAKES / "driver/libcuda.so.1", "--nvml", FAKES / "driver/libnvidia-ml.so.1",
              "--sizes", "16k", "--format", "json", *map(str, arguments)],
             capture_output=True, text=True, timeout=200, env=environment(folder, folder, settings))
-        assert not left_running(folder) and not os.listdir(folder), os.listdir(folder)
+        nothing_left(folder)
+        assert not os.listdir(folder), os.listdir(folder)
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     validate(report)

@@ -22,10 +22,12 @@ namespace {
 constexpr const char* script = R"(
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: it ends with the probe
+if os.getppid() != int(sys.argv[2]):  # which was gone before that
+    os._exit(1)
 def say(*words):
     line = "\t".join(word.replace("\t", " ").replace("\n", " ") for word in words)
     os.write(int(sys.argv[1]), (line + "\n").encode("utf-8", "surrogateescape"))
-for each in sys.argv[2:]:
+for each in sys.argv[3:]:
     path = each[3:]
     say("open", path)
     try:
@@ -65,8 +67,14 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 pid_t start_python(const PlannedLoad& load, int output) {
-  std::vector<std::string> arguments{load.python,           "-I", "-S", "-B", "-c", script,
-                                     std::to_string(output)};
+  std::vector<std::string> arguments{load.python,
+                                     "-I",
+                                     "-S",
+                                     "-B",
+                                     "-c",
+                                     script,
+                                     std::to_string(output),
+                                     std::to_string(getpid())};
   for (const PlannedOpen& open : load.opens) {
     arguments.push_back(std::string(open.global ? "g" : "l") + (open.optional ? "?" : "-") +
                         (open.lazy ? "z" : "n") + open.path);
