@@ -338,6 +338,8 @@ std::vector<CatalogEntry> load_catalog() {
 
 const ExportTable* export_table(const std::string& name) {
   static std::map<std::string, std::unique_ptr<ExportTable>> tables;
+  static std::mutex mutex;  // roots are bound on several threads; entries never move
+  std::lock_guard lock(mutex);
   auto known = tables.find(name);
   if (known == tables.end()) {
     std::string_view lines = name.empty() ? "" : rules_text("exports/" + name + ".txt");
