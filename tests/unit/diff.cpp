@@ -109,10 +109,10 @@ TEST_CASE("a name that another library exports now has moved") {
 }
 
 TEST_CASE("an inline name that is gone is no error, a strong one is") {
-  MadeObject both, none;
+  MadeObject both, neither;
   both.symbols = {{.name = "_ZN1A1fEv", .binding = STB_WEAK}, {.name = "_ZN1A1gEv"}};
   std::vector<Change> changes =
-      exports(input({library("libx.so", both)}), input({library("libx.so", none)}));
+      exports(input({library("libx.so", both)}), input({library("libx.so", neither)}));
   REQUIRE(changes.size() == 2);
   for (const Change& change : changes) {
     bool weak = change.names[0].symbol == "_ZN1A1fEv";
