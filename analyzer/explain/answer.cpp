@@ -6,6 +6,7 @@
 
 #include "explain/families.h"
 #include "explain/simulate.h"
+#include "rules/library_table.h"
 
 namespace wheelvet {
 namespace {
@@ -139,7 +140,7 @@ Answer explain_log(Knowledge& knowledge, const Log& log, const Question& questio
 }
 
 Answer answer(const Question& question) {
-  std::future<Rules> rules = std::async(std::launch::async, load_rules);
+  std::future<Rules> names = std::async(std::launch::async, load_names);
   Knowledge knowledge;
   knowledge.explain = load_explain_rules();
   LogReader reader(knowledge.explain);
@@ -149,7 +150,7 @@ Answer answer(const Question& question) {
   Log log = reader.end();
   if (!log.said.empty()) {
     knowledge.history = load_history();
-    knowledge.rules = rules.get();
+    knowledge.rules = names.get();
   }
   return explain_log(knowledge, log, question);
 }

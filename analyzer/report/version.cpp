@@ -24,9 +24,8 @@ std::string version_text() {
     if (oldest.empty() || compare_versions(build.version, oldest) < 0) oldest = build.version;
     if (newest.empty() || compare_versions(build.version, newest) > 0) newest = build.version;
   }
-  return fmt::format("wheelvet {}\nrules    {} ({} findings)\nhistory  torch {} to {}, {} builds",
-                     program_version(), rules.substr(0, 12), load_catalog().size(), oldest, newest,
-                     history.builds.size());
+  return fmt::format("wheelvet {}\nrules    {}\nhistory  torch {} to {}, {} builds",
+                     program_version(), rules.substr(0, 12), oldest, newest, history.builds.size());
 }
 
 }  // namespace wheelvet

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include "rules/cuda_rules.h"
 #include "rules/device_rules.h"
 #include "rules/embedded_texts.h"
+#include "rules/library_table.h"
 #include "rules/messages.h"
 #include "rules/toml_document.h"
 #include "rules/toml_text.h"
@@ -54,22 +54,6 @@ void each_table(const toml::table& table, std::string_view key, Each&& each) {
   for (const toml::node& node : *array) {
     if (const toml::table* entry = node.as_table()) each(*entry);
   }
-}
-
-void read_libraries(Rules& rules) {
-  toml::table file = parse("libraries.toml");
-  each_table(file, "library", [&](const toml::table& entry) {
-    LibraryRule& rule = rules.libraries.emplace_back();
-    rule.soname = text(entry, "soname");
-    rule.kind = text(entry, "kind");
-    rule.pip = texts(entry, "pip");
-    rule.path = texts(entry, "path");
-    rule.apt = text(entry, "apt");
-    rule.exports = text(entry, "exports");
-    rule.prefixes = texts(entry, "prefixes");
-    rule.versioned = entry["versioned"].value_or(false);
-    rule.plain = entry["plain"].value_or(false);
-  });
 }
 
 // A list of ["folder", "file name pattern"].
@@ -277,17 +261,17 @@ std::string_view rules_text(std::string_view name) {
   return known->second;
 }
 
-// Most of the time of a short run is the parsing of these: the two largest at once.
-Rules load_rules() {
-  Rules policies;
-  std::future<void> read = std::async(std::launch::async, [&] { read_policies(policies); });
+Rules load_names() {
   Rules rules;
-  read_libraries(rules);
+  rules.libraries = read_library_table(rules_text("libraries.txt"));
   read_imports(rules);
+  return rules;
+}
+
+Rules load_rules() {
+  Rules rules = load_names();
+  read_policies(rules);
   read_dlopens(rules);
-  read.get();
-  rules.policies = std::move(policies.policies);
-  rules.newest_versions = std::move(policies.newest_versions);
   return rules;
 }
 
@@ -352,21 +336,21 @@ const ExportTable* export_table(const std::string& name) {
   return known->second.get();
 }
 
+// The rows are sorted by their bytes: found by halving, since a short run asks for few of them.
 std::string_view distro_package(std::string_view soname) {
-  static const auto packages = [] {
-    std::unordered_map<std::string_view, std::string_view> out;
-    std::string_view lines = rules_text("distro.txt");
-    while (!lines.empty()) {
-      std::size_t end = lines.find('\n');
-      std::string_view line = lines.substr(0, end);
-      lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
-      std::size_t tab = line.find('\t');
-      if (tab != std::string_view::npos) out.emplace(line.substr(0, tab), line.substr(tab + 1));
-    }
-    return out;
-  }();
-  auto found = packages.find(soname);
-  return found == packages.end() ? std::string_view() : found->second;
+  std::string_view rows = rules_text("distro.txt");
+  if (rows.starts_with('#')) rows.remove_prefix(std::min(rows.find('\n'), rows.size() - 1) + 1);
+  while (!rows.empty()) {
+    std::size_t begin = rows.rfind('\n', rows.size() / 2);
+    begin = begin == std::string_view::npos || begin + 1 == rows.size() ? 0 : begin + 1;
+    std::size_t end = std::min(rows.find('\n', begin), rows.size());
+    std::string_view row = rows.substr(begin, end - begin);
+    std::size_t tab = std::min(row.find('\t'), row.size());
+    int order = soname.compare(row.substr(0, tab));
+    if (order == 0) return row.substr(std::min(tab + 1, row.size()));
+    rows = order < 0 ? rows.substr(0, begin) : rows.substr(std::min(end + 1, rows.size()));
+  }
+  return {};
 }
 
 std::size_t library_of(const Rules& rules, std::string_view soname) {

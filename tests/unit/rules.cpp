@@ -1,5 +1,6 @@
 // The data in rules/ and the code that names it agree.
 #include "rules/rules.h"
+#include "rules/library_table.h"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +11,7 @@
 #include <set>
 
 #include "wheelvet/link.h"
+#include "wheelvet/problem.h"
 
 using namespace wheelvet;
 namespace fs = std::filesystem;
@@ -109,6 +111,45 @@ TEST_CASE("every library rule says who owns it, and its export table is there an
     if (name == "stable_abi") continue;  // "since" and not columns: no library's table
     CHECK(tables.contains(name));
     CHECK(export_table(name));
+  }
+}
+
+TEST_CASE("every library of the distribution is found, and no other") {
+  std::string_view rows = rules_text("distro.txt");
+  std::size_t asked = 0;
+  while (!rows.empty()) {
+    std::size_t end = std::min(rows.find('\n'), rows.size());
+    std::string_view row = rows.substr(0, end);
+    rows.remove_prefix(std::min(end + 1, rows.size()));
+    if (row.empty() || row.front() == '#') continue;
+    std::size_t tab = row.find('\t');
+    std::string name(row.substr(0, tab));
+    if (distro_package(name) != row.substr(tab + 1)) FAIL(name);
+    if (!distro_package(name + "x").empty() && distro_package(name + "x") == row.substr(tab + 1)) {
+      FAIL_CHECK(name << "x");
+    }
+    ++asked;
+  }
+  CHECK(asked > 7000);
+  for (const char* no : {"", "a", "lib", "zzz", "libc.so", "#"}) CHECK(distro_package(no).empty());
+}
+
+TEST_CASE("a row of the library table is read word by word, and a word that is none is told") {
+  std::vector<LibraryRule> rows = read_library_table(
+      "# head\n\nliba.so.1 cuda versioned pip=a-cu12,a path=a/lib,b apt=liba1 "
+      "prefixes=a,b\nlibb.so system plain");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].soname == "liba.so.1");
+  CHECK(rows[0].pip == std::vector<std::string>{"a-cu12", "a"});
+  CHECK(rows[0].path == std::vector<std::string>{"a/lib", "b"});
+  CHECK(rows[0].prefixes == std::vector<std::string>{"a", "b"});
+  CHECK(rows[0].apt == "liba1");
+  CHECK(rows[0].versioned);
+  CHECK_FALSE(rows[0].plain);
+  CHECK(rows[1].plain);
+  for (const char* wrong : {"liba.so.1", "liba.so.1 cuda plane", "liba.so.1 cuda pip="}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(read_library_table(wrong), WrongUsage);
   }
 }
 
