@@ -522,7 +522,7 @@ def test_bash_completes_options_and_their_values():
 def test_the_version_tells_of_rules_and_history():
     lines = run("--version").stdout.splitlines()
     assert lines[0].startswith("wheelvet ")
-    assert re.match(r"rules    [0-9a-f]{12} \(\d+ findings\)", lines[1]), lines
+    assert re.fullmatch(r"rules    [0-9a-f]{12}", lines[1]), lines
     assert re.match(r"history  torch 2\.\d+\.\d+ to 2\.\d+\.\d+", lines[2]), lines
 
 
