@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "checks/checks.h"
 #include "facts/metadata.h"
 #include "link/demangle.h"
 #include "run.h"
@@ -197,8 +198,8 @@ void confirm(const Report& report, const Said& said, Explanation& explanation) {
     for (const SymbolEvidence& symbol : finding.symbols) {
       if (symbol.symbol != wanted.symbol || symbol.near_misses.empty()) continue;
       const NearMiss& near = symbol.near_misses.front();
-      explanation.confirmed.push_back(
-          fmt::format("{} exports {}: {}", near.provider, near.readable, near.difference));
+      add_once(explanation.confirmed,
+               fmt::format("{} exports {}: {}", near.provider, near.readable, near.difference));
     }
   }
   explanation.next = also_lacking(report, wanted);
