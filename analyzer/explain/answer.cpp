@@ -142,16 +142,14 @@ Answer explain_log(Knowledge& knowledge, const Log& log, const Question& questio
 Answer answer(const Question& question) {
   std::future<Rules> names = std::async(std::launch::async, load_names);
   Knowledge knowledge;
+  knowledge.history = load_history();
   knowledge.explain = load_explain_rules();
   LogReader reader(knowledge.explain);
   for (std::string_view piece = question.next(); !piece.empty(); piece = question.next()) {
     reader.add(piece);
   }
   Log log = reader.end();
-  if (!log.said.empty()) {
-    knowledge.history = load_history();
-    knowledge.rules = names.get();
-  }
+  knowledge.rules = names.get();
   return explain_log(knowledge, log, question);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -251,6 +252,8 @@ std::string_view rules_text(std::string_view name) {
   if (!folder || !*folder) return embedded_text(name);
   // Kept for the life of the process: views into them are handed out.
   static std::map<std::string, std::string, std::less<>> files;
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
   auto known = files.find(name);
   if (known == files.end()) {
     std::ifstream in(std::string(folder) + "/" + std::string(name), std::ios::binary);
@@ -421,10 +424,11 @@ std::vector<MessageFix> read_fixes(const toml::table& table) {
   return out;
 }
 
-void read_messages(ExplainRules& rules) {
+std::vector<MessageRule> read_messages() {
+  std::vector<MessageRule> messages;
   toml::table file = parse("messages.toml");
   each_table(file, "message", [&](const toml::table& entry) {
-    MessageRule& rule = rules.messages.emplace_back();
+    MessageRule& rule = messages.emplace_back();
     rule.id = text(entry, "id");
     rule.about = text(entry, "about");
     rule.texts = texts(entry, "text");
@@ -440,6 +444,7 @@ void read_messages(ExplainRules& rules) {
     rule.hides = entry["hides"].value_or(false);
     rule.mentions = entry["mentions"].value_or(false);
   });
+  return messages;
 }
 
 void read_toolkit_facts(const toml::table& file, ExplainRules& rules) {
@@ -472,8 +477,9 @@ std::string_view table_value(std::string_view table, std::string_view name) {
 }
 
 ExplainRules load_explain_rules() {
+  // Most of the time of an answer is the parsing of these: two at once.
+  std::future<std::vector<MessageRule>> messages = std::async(std::launch::async, read_messages);
   ExplainRules rules;
-  read_messages(rules);
   toml::table file = parse("explain.toml");
   read_toolkit_facts(file, rules);
   toml::table drivers = parse("driver.toml");
@@ -498,6 +504,7 @@ ExplainRules load_explain_rules() {
     rules.pairs.push_back(
         {text(entry, "package"), text(entry, "with"), text_pairs(entry, "releases")});
   });
+  rules.messages = messages.get();
   return rules;
 }
 
