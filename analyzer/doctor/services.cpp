@@ -65,6 +65,30 @@ void set(Variables& into, std::string name, std::string value, std::string from)
   into[std::move(name)] = {std::move(value), std::move(from), true};
 }
 
+// A line with those that a backslash at its end joins to it. One that the file ends in is left out.
+struct JoinedLine {
+  unsigned number = 0;  // of the first
+  std::string text;     // without blanks at both ends
+};
+
+std::vector<JoinedLine> joined_lines(std::string_view text) {
+  std::vector<JoinedLine> out;
+  std::string joined;
+  unsigned number = 0, first = 0;
+  for (std::string_view line : lines_of(text)) {
+    ++number;
+    if (joined.empty()) first = number;
+    if (line.ends_with('\\')) {
+      joined += std::string(line.substr(0, line.size() - 1)) + " ";
+      continue;
+    }
+    joined += line;
+    out.push_back({first, std::string(trimmed(joined))});
+    joined.clear();
+  }
+  return out;
+}
+
 // --- systemd ---
 
 struct Unit {
@@ -78,21 +102,10 @@ struct Unit {
   void read(const std::string& path) {
     std::string text = text_of(root(), path, most_text);
     bool service = false;
-    std::string joined;
-    unsigned number = 0, first = 0;
-    for (std::string_view line : lines_of(text)) {
-      ++number;
-      if (joined.empty()) first = number;
-      if (line.ends_with('\\')) {
-        joined += std::string(line.substr(0, line.size() - 1)) + " ";
-        continue;
-      }
-      joined += line;
-      std::string_view whole = trimmed(joined);
+    for (const auto& [number, whole] : joined_lines(text)) {
       if (whole.starts_with('[')) service = whole == "[Service]";
       bool comment = whole.empty() || whole.starts_with('#') || whole.starts_with(';');
-      if (service && !comment) setting(whole, fmt::format("{}:{}", path, first));
-      joined.clear();
+      if (service && !comment) setting(whole, fmt::format("{}:{}", path, number));
     }
   }
 
@@ -258,18 +271,9 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
   Start start;
   start.name = fmt::format("image of {}", base_of(path));
   start.file = path;
-  std::string joined;
-  unsigned number = 0, first = 0;
-  for (std::string_view line : lines_of(text)) {
-    ++number;
-    if (joined.empty()) first = number;
-    if (line.ends_with('\\')) {
-      joined += std::string(line.substr(0, line.size() - 1)) + " ";
-      continue;
-    }
-    joined += line;
-    std::string_view whole = trimmed(joined);
-    std::string from = fmt::format("{}:{}", path, first);
+  for (const JoinedLine& line : joined_lines(text)) {
+    std::string_view whole = line.text;
+    std::string from = fmt::format("{}:{}", path, line.number);
     if (whole.starts_with("FROM ")) start.inherited.clear();
     if (whole.starts_with("ENV ")) {
       // One value for each variable throughout an instruction (Dockerfile reference).
@@ -289,7 +293,6 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
         }
       }
     }
-    joined.clear();
   }
   return start;
 }
