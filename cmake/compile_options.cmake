@@ -20,10 +20,13 @@ target_link_options(wheelvet_options INTERFACE -Wl,--gc-sections)
 find_package(Threads REQUIRED)
 target_link_libraries(wheelvet_options INTERFACE Threads::Threads)
 
-# The released program needs nothing but glibc's libraries. A sanitizer's runtime looks for libstdc++'s
-# functions in a shared library, so that those builds keep it shared.
-add_library(wheelvet_one_file_program INTERFACE)
-add_library(wheelvet::one_file_program ALIAS wheelvet_one_file_program)
+# The released program needs no library of the system it runs on (docs/dependencies.md). The probe opens the
+# system's libraries and so has its glibc; it shares libgcc as well, since the archive needs glibc 2.35 and RHEL 9
+# has 2.34. A sanitizer's runtime looks for libstdc++'s functions in a shared library: those builds keep it shared.
+add_library(wheelvet_static_program INTERFACE)
+add_library(wheelvet::static_program ALIAS wheelvet_static_program)
+add_library(wheelvet_opening_program INTERFACE)
+add_library(wheelvet::opening_program ALIAS wheelvet_opening_program)
 
 if(WHEELVET_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -39,5 +42,6 @@ if(WHEELVET_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${WHEELVET_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(wheelvet_options INTERFACE -fsanitize=${WHEELVET_SANITIZE})
 else()
-  target_link_options(wheelvet_one_file_program INTERFACE -static-libstdc++ -static-libgcc)
+  target_link_options(wheelvet_static_program INTERFACE -static-pie)
+  target_link_options(wheelvet_opening_program INTERFACE -static-libstdc++)
 endif()

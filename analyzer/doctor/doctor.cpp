@@ -1,7 +1,6 @@
 #include "doctor/doctor.h"
 
 #include <fmt/format.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,32 +36,39 @@ namespace {
 
 constexpr std::size_t most_text = 1u << 20;
 
-// Name and home of the user whose processes are meant.
-void find_user(const DoctorRequest& request, HostFacts& host) {
-  host.user = request.user;
-  if (host.live) {
-    const char* home = std::getenv("HOME");
-    const passwd* own = request.user.empty() ? getpwuid(geteuid()) : getpwnam(request.user.c_str());
-    if (!request.user.empty() && !own)
-      throw WrongUsage(fmt::format("{}: no such user", request.user));
-    host.self = request.user.empty();
-    if (own) host.user = own->pw_name;
-    if (own) host.home = host.account_home = own->pw_dir;
-    if (host.self && home && *home) host.home = home;
-    return;
-  }
-  host.self = false;
-  if (host.user.empty()) host.user = "root";
-  std::string text = text_of(host.machine.root, "/etc/passwd", most_text);
+// The home that etc/passwd gives the account of this name, or of this number; `name` becomes its
+// name. The file is read and no directory service asked: that would load the host's own libraries
+// into this program.
+std::string account_home(const std::string& root, std::string& name, const std::string& number) {
+  std::string text = text_of(root, "/etc/passwd", most_text);
   for (std::string_view line : lines_of(text)) {
     std::vector<std::string_view> fields = split_at(line, ':');
-    if (fields.size() >= 6 && fields[0] == host.user) host.home = std::string(fields[5]);
+    if (fields.size() < 6 || (name.empty() ? fields[2] != number : fields[0] != name)) continue;
+    name = fields[0];
+    return std::string(fields[5]);
   }
-  if (host.home.empty() && !request.user.empty())
+  return {};
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Name and home of the user whose processes are meant.
+void find_user(const DoctorRequest& request, HostFacts& host) {
+  host.self = host.live && request.user.empty();
+  host.user = request.user;
+  if (host.user.empty() && !host.live) host.user = "root";
+  std::string number = host.self ? std::to_string(geteuid()) : "";
+  host.account_home = account_home(host.machine.root, host.user, number);
+  if (host.account_home.empty() && !request.user.empty())
     throw WrongUsage(
         fmt::format("{}: no such user in {}/etc/passwd", request.user, host.machine.root));
-  if (host.home.empty()) host.home = "/root";
-  host.account_home = host.home;
+  if (host.self && host.user.empty()) host.user = variable("USER");
+  if (host.account_home.empty()) host.account_home = host.self ? variable("HOME") : "/root";
+  host.home = host.self ? variable("HOME") : "";
+  if (host.home.empty()) host.home = host.account_home;
 }
 
 void read_environment(const DoctorRequest& request, HostFacts& host) {
