@@ -5,10 +5,16 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
+#include "report/finding_rows.h"
 #include "report/render.h"
 
 namespace wheelvet::cli {
-int run_doctor(const Options& options) {
+
+int run_doctor(const Options& typed) {
+  Settings settings = settle(typed);
+  const Options& options = settings.options;
+  Gate gate = gate_of(settings);
   DoctorRequest request;
   request.environment = options.environment;
   if (request.environment.empty() && options.sysroot.empty()) {
@@ -27,16 +33,18 @@ int run_doctor(const Options& options) {
   request.expect = options.expect;
   request.record = options.record;
   request.jobs = options.jobs;
+  request.gate = [&gate](std::vector<Finding>& findings) { apply_gate_of_doctor(gate, findings); };
   Progress progress(!options.quiet);
   request.progress = progress.callback();
   DoctorReport report = examine(request);
   progress.end();
+  report.configuration = gate.file;
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
   write_output(options, options.format == "json" ? render_json(report, options.stats)
                                                  : render_text(report, text));
   Severity threshold = threshold_of(options.fail_on);
   bool found = std::any_of(report.findings.begin(), report.findings.end(),
-                           [&](const Finding& each) { return each.severity >= threshold; });
+                           [&](const Finding& each) { return counts(each, threshold); });
   return found ? 1 : report.complete ? 0 : 3;
 }
 

@@ -120,11 +120,7 @@ void add_probed(CLI::App& app, Options& options) {
       ->type_name("FILE");
 }
 
-// What decides whether a finding counts, and how much is read.
-void add_counting(CLI::App& app, Options& options) {
-  app.add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
-      ->check(CLI::IsMember({"error", "warning", "note"}))
-      ->type_name("SEVERITY");
+void add_rules(CLI::App& app, Options& options) {
   app.add_option("--select", options.select, "only these rules count: SYM-001, SYM or S*")
       ->type_name("RULE")
       ->expected(1)
@@ -135,6 +131,14 @@ void add_counting(CLI::App& app, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
+}
+
+// What decides whether a finding counts, and how much is read.
+void add_counting(CLI::App& app, Options& options) {
+  app.add_option("--fail-on", options.fail_on, "exit 1 from this severity on: error, warning, note")
+      ->check(CLI::IsMember({"error", "warning", "note"}))
+      ->type_name("SEVERITY");
+  add_rules(app, options);
   app.add_option("--baseline", options.baseline,
                  "findings that this earlier report (JSON) has do not count")
       ->type_name("FILE");
@@ -444,6 +448,8 @@ void add_doctor(CLI::App& app, Options& options) {
                    "exit 1 from this severity on: error, warning, note")
       ->check(CLI::IsMember({"error", "warning", "note"}))
       ->type_name("SEVERITY");
+  add_rules(*doctor, options);
+  add_config_file(*doctor, options);
   doctor->add_option("-j,--jobs", options.jobs, "threads (default: one per processor)")
       ->type_name("N");
   doctor->add_flag("--stats", options.stats, "time per stage");

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "machine/own_program.h"
 #include "probe_job.h"
 #include "wheelvet/problem.h"
 
@@ -101,15 +102,20 @@ int run_probe(const Options& options) {
   if (!asks && !(wish.environment.empty() && wish.wheels.empty())) add_job(wish, arguments);
   progress.end();
 
-  std::error_code error;
-  std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string program = (own.parent_path() / "wheelvet-probe").string();
+  std::filesystem::path folder = std::filesystem::path(own_program()).parent_path();
+  std::string program = (folder / "wheelvet-probe").string();
   std::vector<char*> pointers{program.data()};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   execv(program.c_str(), pointers.data());
-  // Still here: it is not there, or cannot be started.
-  throw Unreadable({program, {}, {}, std::nullopt, std::strerror(errno)});
+  // Still here: it is not there, or has no loader on this system.
+  throw Unreadable({program,
+                    {},
+                    {},
+                    std::nullopt,
+                    fmt::format("{} (the probe needs glibc 2.34 or newer; the wheel for other "
+                                "systems comes without it)",
+                                std::strerror(errno))});
 }
 
 }  // namespace wheelvet::cli

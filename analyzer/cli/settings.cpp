@@ -72,6 +72,12 @@ void apply(const Setting& setting, const std::string& file, Options& options) {
   }
 }
 
+// What `doctor` takes from the file: where and what to examine is not a project's to say.
+bool concerns(const Options& typed, const std::string& key) {
+  return typed.command != Command::doctor || key == "fail-on" || key == "select" ||
+         key == "ignore" || key == "jobs";
+}
+
 }  // namespace
 
 Settings settle(const Options& typed) {
@@ -82,7 +88,7 @@ Settings settle(const Options& typed) {
   }
   for (const std::string& key : setting_keys()) out.origins[key] = "default";
   for (const Setting& setting : out.configuration.settings) {
-    if (typed.typed.contains(setting.key)) continue;
+    if (typed.typed.contains(setting.key) || !concerns(typed, setting.key)) continue;
     apply(setting, out.configuration.file, out.options);
     out.origins[setting.key] = fmt::format("{}:{}", out.configuration.file, setting.line);
   }

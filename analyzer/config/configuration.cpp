@@ -179,6 +179,16 @@ std::optional<Configuration> read_one(const fs::path& path) {
   return configuration_of(source, "tool.wheelvet", *table);
 }
 
+std::vector<Finding> stale(const Gate& gate, bool of_doctor) {
+  std::vector<Finding> out = judge_suppressions(gate.suppressions, gate.today, of_doctor);
+  for (Finding& finding : out) {
+    for (const SeveritySetting& each : gate.severities) {
+      if (matches_rule(each.rule, finding.id)) finding.severity = each.severity;
+    }
+  }
+  return out;
+}
+
 bool chosen(const std::vector<std::string>& patterns, const std::string& id) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return matches_rule(pattern, id); });
@@ -235,14 +245,15 @@ void apply_gate(Gate& gate, Report& report) {
   sort_findings(report.findings);
 }
 
-std::vector<Finding> judge_gate(const Gate& gate) {
-  std::vector<Finding> out = judge_suppressions(gate.suppressions, gate.today);
-  for (Finding& finding : out) {
-    for (const SeveritySetting& each : gate.severities) {
-      if (matches_rule(each.rule, finding.id)) finding.severity = each.severity;
-    }
-  }
-  return out;
+std::vector<Finding> judge_gate(const Gate& gate) { return stale(gate, false); }
+
+void apply_gate_of_doctor(Gate& gate, std::vector<Finding>& findings) {
+  Report report;
+  report.findings = std::move(findings);
+  apply_gate(gate, report);
+  findings = std::move(report.findings);
+  for (Finding& finding : stale(gate, true)) findings.push_back(std::move(finding));
+  sort_findings(findings);
 }
 
 }  // namespace wheelvet

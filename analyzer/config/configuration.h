@@ -41,8 +41,7 @@ Configuration find_configuration(const std::string& folder);
 Configuration read_configuration(const std::string& path);
 
 /// Severities and suppressions of a run; `select` and `ignore` are patterns of rules, what they
-/// leave out is suppressed with that reason. What stale suppressions are found goes into
-/// `report`, when `last`.
+/// leave out is suppressed with that reason.
 struct Gate {
   std::string file;
   std::vector<std::string> select, ignore;
@@ -54,5 +53,8 @@ void apply_gate(Gate& gate, Report& report);
 
 /// What is to be said of the suppressions once all reports went through the gate.
 std::vector<Finding> judge_gate(const Gate& gate);
+
+/// Both for what `doctor` found on a host, where there are no targets and providers.
+void apply_gate_of_doctor(Gate& gate, std::vector<Finding>& findings);
 
 }  // namespace wheelvet

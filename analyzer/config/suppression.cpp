@@ -8,6 +8,7 @@
 
 #include "config/glob.h"
 #include "facts/metadata.h"
+#include "rules/toml_document.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
@@ -120,6 +121,16 @@ bool overlaps(const Suppression& first, const Suppression& second) {
          part(first.target, second.target) && part(first.provider, second.provider);
 }
 
+bool reported_by_doctor_alone(const std::string& rule, const std::vector<CatalogEntry>& catalog) {
+  Document own = read_toml(std::string(rules_text("doctor.toml")), "rules/doctor.toml");
+  std::vector<std::string> patterns = toml_texts({"rules/doctor.toml", "", &own}, "own-rules");
+  return std::all_of(catalog.begin(), catalog.end(), [&](const CatalogEntry& entry) {
+    return !matches_rule(rule, entry.id) ||
+           std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return matches_rule(pattern, entry.id); });
+  });
+}
+
 Finding finding_of(const Suppression& suppression, const std::string& id, const std::string& title,
                    const std::string& fix) {
   Finding out;
@@ -168,6 +179,7 @@ std::vector<Suppression> read_suppressions(const std::vector<TomlTable>& tables,
     suppression.file = table.file;
     suppression.line = table.table->line;
     require_rule(suppression.rule, table.file, suppression.line, catalog);
+    suppression.of_doctor = reported_by_doctor_alone(suppression.rule, catalog);
     for (const Suppression& other : out) {
       if (overlaps(other, suppression) || overlaps(suppression, other)) {
         complain(table.file, suppression.line,
@@ -192,10 +204,10 @@ void apply_suppressions(std::vector<Suppression>& suppressions, const std::strin
 }
 
 std::vector<Finding> judge_suppressions(const std::vector<Suppression>& suppressions,
-                                        const std::string& today) {
+                                        const std::string& today, bool of_doctor) {
   std::vector<Finding> out;
   for (const Suppression& each : suppressions) {
-    if (!each.in_scope) continue;
+    if (!each.in_scope || each.of_doctor != of_doctor) continue;
     if (!each.used) {
       out.push_back(finding_of(each, "CFG-001",
                                fmt::format("a suppression of {} matches nothing", each.rule),

@@ -20,8 +20,9 @@ struct Suppression {
   std::string until;  ///< last day it holds, YYYY-MM-DD; empty: for ever
   std::string file;   ///< where it is written
   unsigned line = 0;
-  bool in_scope = false;  ///< target and provider were those of some report
-  bool used = false;      ///< it matched something
+  bool of_doctor = false;  ///< `doctor` alone reports what it matches
+  bool in_scope = false;   ///< target and provider were those of some report
+  bool used = false;       ///< it matched something
 };
 
 /// Reads [[suppress]] tables. WrongUsage for an unknown rule, a missing reason, a date that is
@@ -34,9 +35,10 @@ std::vector<Suppression> read_suppressions(const std::vector<TomlTable>& tables,
 void apply_suppressions(std::vector<Suppression>& suppressions, const std::string& today,
                         Report& report);
 
-/// CFG-001 and CFG-002: those in scope that matched nothing, and those that have expired.
+/// CFG-001 and CFG-002: those in scope that matched nothing, and those that have expired; of the
+/// rules that `doctor` alone reports, or of the others: one file serves all commands.
 std::vector<Finding> judge_suppressions(const std::vector<Suppression>& suppressions,
-                                        const std::string& today);
+                                        const std::string& today, bool of_doctor = false);
 
 /// Errors first, as `explain` sorts.
 void sort_findings(std::vector<Finding>& findings);

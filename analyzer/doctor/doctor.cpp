@@ -168,6 +168,7 @@ void sort(std::vector<Finding>& findings) {
 std::string headline_of(const DoctorReport& report) {
   std::size_t errors = 0, warnings = 0;
   for (const Finding& finding : report.findings) {
+    if (!finding.suppressed.empty()) continue;
     errors += finding.severity == Severity::error;
     warnings += finding.severity == Severity::warning;
   }
@@ -279,14 +280,18 @@ DoctorReport examine(const DoctorRequest& request) {
     add(check_expectations(report.expectations));
   }
   sort(findings);
+  if (request.gate) request.gate(findings);
   report.findings = std::move(findings);
   describe(host, rules, report);
   report.problems.insert(report.problems.end(), host.problems.begin(), host.problems.end());
   report.complete = report.problems.empty();
   report.headline = headline_of(report);
   if (!request.record.empty()) write_list(request.record, record_expectations(host, rules));
-  if (!request.write_fix.empty())
-    report.written = write_fixes(plan_fixes(host, report.findings, rules), request.write_fix);
+  if (!request.write_fix.empty()) {
+    std::vector<Finding> open = report.findings;
+    std::erase_if(open, [](const Finding& each) { return !each.suppressed.empty(); });
+    report.written = write_fixes(plan_fixes(host, open, rules), request.write_fix);
+  }
   return report;
 }
 

@@ -22,6 +22,7 @@ struct DoctorRequest {
   std::string expect;                ///< verification list, or empty
   std::string record;                ///< file to write one to, or empty
   unsigned jobs = 0;
+  std::function<void(std::vector<Finding>&)> gate;  ///< what a project says of findings, or empty
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 

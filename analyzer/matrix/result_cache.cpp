@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "input/hash.h"
+#include "machine/own_program.h"
 #include "report/read_report.h"
 #include "report/render.h"
 
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 
 // The program's own bytes: code, rules and history are all in it.
 const std::string& program_identity() {
-  static const std::string identity = sha256_of_file(fs::read_symlink("/proc/self/exe").string());
+  static const std::string identity = sha256_of_file(own_program());
   return identity;
 }
 

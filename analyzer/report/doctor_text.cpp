@@ -26,7 +26,9 @@ struct Writer {
 
   void verdict() {
     Severity worst = Severity::note;
-    for (const Finding& each : report.findings) worst = std::max(worst, each.severity);
+    for (const Finding& each : report.findings) {
+      if (each.suppressed.empty()) worst = std::max(worst, each.severity);
+    }
     std::string word = worst == Severity::error     ? style.red("ILL")
                        : worst == Severity::warning ? style.yellow("DOUBTFUL")
                                                     : style.green("WELL");
@@ -48,15 +50,18 @@ struct Writer {
       }
       line("seen", printable(text));
     }
+    if (!each.suppressed.empty()) line("suppressed", printable(each.suppressed));
     if (!each.cause.empty()) line("cause", printable(each.cause));
     if (!each.fix.empty())
       line("fix", printable(each.fix) + (each.fix_verified ? " (verified)" : " (not verified)"));
   }
 
   void findings() {
-    std::size_t notes = 0;
+    std::size_t notes = 0, suppressed = 0;
     for (const Finding& each : report.findings) {
-      if (each.severity == Severity::note && options.verbosity < 1) {
+      if (!each.suppressed.empty() && options.verbosity < 1) {
+        ++suppressed;
+      } else if (each.severity == Severity::note && options.verbosity < 1) {
         ++notes;
       } else {
         finding(each);
@@ -64,6 +69,7 @@ struct Writer {
     }
     if (notes)
       out += fmt::format("\n  {} more note{} (-v shows them)\n", notes, notes == 1 ? "" : "s");
+    if (suppressed) out += fmt::format("\n  {} suppressed (-v shows them)\n", suppressed);
   }
 
   void facts() {
@@ -98,6 +104,7 @@ struct Writer {
                            : fmt::format(" (settles {})", fmt::join(each.settles, ", "))));
     }
     out += fmt::format("  {:<12}{}\n", "scope", fmt::join(report.scope, "; "));
+    fact("config", report.configuration);
     for (const Problem& problem : report.problems)
       out += fmt::format("  {} {}\n", style.red("problem    "), to_line(problem));
     if (!options.stats) return;

@@ -538,6 +538,7 @@ std::string render_json(const DoctorReport& report, bool stats) {
   }
   out["problems"] = all(report.problems);
   out["scope"] = texts(report.scope);
+  out["configuration"] = text(report.configuration);
   if (stats) {
     Json seconds = Json::object();
     for (const auto& [stage, value] : report.stats.seconds) seconds[stage] = value;

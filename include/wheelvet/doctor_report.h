@@ -56,6 +56,7 @@ struct DoctorReport {
   std::vector<Finding> findings;
   std::vector<Problem> problems;
   std::vector<std::string> scope;
+  std::string configuration;  ///< the file that was obeyed, or empty
   Stats stats;
 };
 

@@ -3,12 +3,14 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 
-from support import SOURCE, main, run, skip, validate
+from support import SOURCE, main, run, skip, stub, validate
 from sysroot_made import cache
 
 sys.path.insert(0, str(SOURCE / "tests" / "support"))
@@ -833,6 +835,68 @@ def test_the_interpreter_parses_and_runs_nothing():
     hidden = "SITE-010" in found(parsed)  # Debian's own file stands before it
     assert hidden or "line 2" in text_of(one(parsed, "SITE-002")), parsed["findings"]
     assert not mark.exists()
+
+
+# --- a project's configuration ---
+
+def configured(root, text, *arguments, schema="doctor"):
+    """Exit code and report of `doctor` in a folder with this wheelvet.toml."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "wheelvet.toml").write_text(text)
+    done = run("doctor", "--sysroot", root.path, "--env", root.env, *arguments, "--format", "json", cwd=folder)
+    parsed = json.loads(done.stdout)
+    validate(parsed, schema)
+    return done.returncode, parsed, folder
+
+
+def faulty():
+    root = sound()
+    root.file("/etc/environment", "CUDA_HOME=/usr/local/cuda-12.4\n")
+    return root
+
+
+KNOWN = '[[suppress]]\nrule = "TKT-001"\nreason = "the image is built without it"\n'
+
+
+def test_a_suppression_of_the_project_covers_a_finding_of_the_host():
+    root = faulty()
+    assert configured(root, "")[0] == 1
+    code, parsed, folder = configured(root, KNOWN, "--write-fix", pathlib.Path(tempfile.mkdtemp()) / "fix")
+    assert code == 0 and one(parsed, "TKT-001")["suppressed"] == "the image is built without it (wheelvet.toml:1)"
+    assert parsed["headline"].endswith("nothing wrong was found") and parsed["configuration"] == "wheelvet.toml"
+    assert not any("TKT-001" in each["settles"] for each in parsed["written"]), parsed["written"]
+    shown = run("doctor", "--sysroot", root.path, "--env", root.env, cwd=folder).stdout
+    assert shown.startswith("WELL") and "1 suppressed" in shown and "wheelvet.toml" in shown, shown
+    assert run("doctor", "--sysroot", root.path, "--env", root.env, "--no-config", cwd=folder).returncode == 1
+
+
+def test_severities_and_thresholds_of_the_project_hold_for_the_host():
+    root = faulty()
+    assert configured(root, '[severity]\nTKT-001 = "note"\n')[0] == 0
+    assert configured(root, 'ignore = ["TKT"]\nformat = "sarif"\nenv = "."\n')[0] == 0
+    assert configured(sound(), 'fail-on = "note"\n')[0] == configured(sound(), "", "--fail-on", "note")[0]
+    done = run("doctor", "--sysroot", root.path, "--ignore", "TKT-9")
+    assert done.returncode == 2 and "no rule is called TKT-9" in done.stderr
+
+
+def test_a_suppression_is_stale_for_the_command_whose_rule_it_names():
+    root = sound()
+    both = KNOWN + '[[suppress]]\nrule = "SYM-001"\nreason = "old"\n'
+    code, parsed, folder = configured(root, both)
+    assert [each["title"] for each in parsed["findings"] if each["id"] == "CFG-001"] == [
+        "a suppression of TKT-001 matches nothing"], parsed["findings"]
+    checked = json.loads(run("check", stub("torch-2.9.1"), "--format", "json", cwd=folder).stdout)
+    assert [each["title"] for each in checked["findings"] if each["id"] == "CFG-001"] == [
+        "a suppression of SYM-001 matches nothing"]
+
+
+def test_the_rules_that_are_said_to_be_the_doctors_are_those_that_it_alone_reports():
+    rules = tomllib.loads((SOURCE / "rules" / "doctor.toml").read_text())["own-rules"]
+    ids = {folder: set(re.findall(r'"([A-Z]+-\d{3})"', "".join(
+        path.read_text() for path in (SOURCE / "analyzer").glob(folder)))) for folder in ("doctor/*.cpp", "checks/*.cpp")}
+    alone = ids["doctor/*.cpp"] - ids["checks/*.cpp"]
+    catalogue = re.findall(r'^id = "([A-Z]+-\d{3})"', (SOURCE / "rules/catalog.toml").read_text(), re.M)
+    assert alone == {each for each in catalogue if each in rules or each.split("-")[0] in rules}
 
 
 if __name__ == "__main__":
