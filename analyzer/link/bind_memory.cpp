@@ -119,6 +119,12 @@ class Selection {
   }
 
   bool keeps(std::size_t object) const { return kept_[object]; }
+  // Versions are wanted of something that no object is called.
+  bool wants_absent() const {
+    return std::any_of(needs_.begin(), needs_.end(), [&](std::string_view name) {
+      return loaded_as(*context_.scene, plan_, name) == none;
+    });
+  }
   // Scene files to be bound that have imports, in the order of the plan.
   const std::vector<std::size_t>& files() const { return files_; }
 
@@ -202,7 +208,7 @@ BindKey bind_key(const LinkContext& context, const Link& link, std::size_t first
   BindKey out;
   Key key;
   key.put(plan.machine);
-  key.put(brought_by_others(*context.scene, plan));
+  key.put(selection.wants_absent() && brought_by_others(*context.scene, plan));
   for (std::size_t i = 0; i < plan.objects.size(); ++i) {
     if (!selection.keeps(i)) continue;
     const PlannedObject& object = plan.objects[i];
