@@ -113,6 +113,7 @@ TorchReleases compare_releases(Staging& staging, const Scene& scene,
   out.trials = std::move(memory.trials);
   if (fresh.empty()) return out;
   staging.options.only = fresh;
+  staging.options.memory = memory.bound.get();
   std::vector<ReleaseTrial> trials = try_releases(staging, out.asked, missed);
   if (out.trials.empty()) {
     out.trials = std::move(trials);
@@ -148,7 +149,7 @@ DeviceQuestion device_question(const Request& request) {
       question.gpus.push_back(read_gpu(text, question.rules));
       continue;
     }
-    HostGpus host = find_host_gpus();
+    static const HostGpus host = find_host_gpus();  // the driver is asked once
     for (const std::string& product : host.products) {
       question.gpus.push_back(read_gpu(product, question.rules));
     }
@@ -227,6 +228,12 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
   options.imports = request.imports;
   options.alone = request.alone;
   options.jobs = request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
+  // The machine's files are read for each judgement.
+  if (machine.given || !memory.bound) {
+    memory.bound = std::make_shared<BindMemory>();
+    memory.files = std::make_shared<FileMemory>();
+  }
+  if (memory.lasting) options.memory = memory.bound.get();
   Links links = link_scene(scene, options);
   add_broken(inputs, facts, scene, options, links);
   std::vector<Remedy> remedies = try_remedies(inputs, scene, options, links);
@@ -236,10 +243,12 @@ Report judge(const Rules& rules, const Request& request, Reading& reading, Memor
   if (!question.gpus.empty()) run.device = &question;
   run.remedies = std::move(remedies);
   run.driver = question.driver;
+  run.memory = memory.files.get();
   std::vector<RootView> roots = view_roots(run);
   options.only = roots_missing_torch(run, roots);
   Staging staging{inputs, facts, rules, machine, scene.python, options};
   staging.options.only.clear();
+  staging.options.memory = nullptr;  // what pip would bring is not there for long
   InstallPlan install;
   if (!options.alone) {
     install = plan_install(staging, scene, memory.asked);

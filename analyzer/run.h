@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,9 @@
 #include "wheelvet/report.h"
 
 namespace wheelvet {
+
+struct BindMemory;
+struct FileMemory;
 
 struct Request {
   std::vector<std::string> targets;
@@ -61,7 +65,9 @@ struct Memory {
   bool lasting = false;  ///< other judgements follow: all is asked for, not only what one needs
   std::optional<AskedHistory> asked;
   std::vector<ReleaseTrial> trials;
-  std::set<std::string> tried;  ///< the roots that the trials speak of
+  std::set<std::string> tried;             ///< the roots that the trials speak of
+  std::shared_ptr<BindMemory> bound = {};  ///< made by the first judgement
+  std::shared_ptr<FileMemory> files = {};  ///< likewise
 };
 
 /// Sets the scene, links it and runs the checks. `reading` is only read, but for what the scenario

@@ -30,17 +30,23 @@ void add_fault(const Input& input, const ArchiveFault& fault, const CatalogEntry
                                  : fmt::format("{}: {}{}", fault.member, fault.detail, place));
 }
 
+const CatalogEntry& entry_of(const std::string& rule) {
+  static const CatalogEntry unknown;
+  for (const CatalogEntry& entry : load_catalog()) {
+    if (entry.id == rule) return entry;
+  }
+  return unknown;
+}
+
 }  // namespace
 
 std::vector<Finding> check_archives(const Run& run) {
   FindingSet found;
-  std::map<std::string, CatalogEntry> catalog;
-  for (CatalogEntry& entry : load_catalog()) catalog[entry.id] = std::move(entry);
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const std::vector<ArchiveFault>* lists[] = {&run.inputs[i].faults, &run.facts.inputs[i].faults};
     for (const std::vector<ArchiveFault>* list : lists) {
       for (const ArchiveFault& fault : *list) {
-        add_fault(run.inputs[i], fault, catalog[fault.rule], found);
+        add_fault(run.inputs[i], fault, entry_of(fault.rule), found);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -102,8 +103,9 @@ std::set<std::string> lacking(const Run& run, const Taken& users, std::size_t ow
   for (std::size_t user : users.users) {
     const ElfFacts& elf = run.scene.files[user].facts->elf;
     for (std::size_t i = 1; i < elf.symbols.count; ++i) {
+      if (!elf.symbols.undefined(i) || !elf.symbols.relocations[i]) continue;
       Symbol symbol = elf.symbols.at(i);
-      if (!elf.symbols.undefined(i) || symbol.binding == STB_WEAK || !symbol.relocations) continue;
+      if (symbol.binding == STB_WEAK) continue;
       LookupName name(symbol.name);
       bool from_own = find_definition(have, own_versions, name, std::nullopt).has_value();
       if (!from_own) continue;
@@ -153,10 +155,14 @@ void by_import_order(const Run& run, const std::string& name, const ByFile& file
 // scope give out the same one, the runtime gets one host function for two kernels.
 std::vector<std::string_view> stubs_of(const ElfFacts& elf) {
   std::vector<std::string_view> out;
+  constexpr std::string_view mark = "__device_stub__";
+  // Few files have any, and the names of others need not be walked one by one.
+  const std::vector<std::uint8_t>& strings = elf.symbols.strings;
+  if (!memmem(strings.data(), strings.size(), mark.data(), mark.size())) return out;
   for (std::size_t i = 1; i < elf.symbols.count; ++i) {
     if (elf.symbols.undefined(i)) continue;
     std::string_view name = elf.symbols.name(i);
-    if (name.find("__device_stub__") == std::string_view::npos) continue;
+    if (name.find(mark) == std::string_view::npos) continue;
     Symbol symbol = elf.symbols.at(i);
     bool given_out = symbol.visibility == STV_DEFAULT && symbol.binding != STB_LOCAL;
     if (given_out) out.push_back(name);
@@ -177,11 +183,15 @@ SharedStubs shared_stubs(const Run& run, const std::vector<RootView>& roots) {
       }
     }
   }
+  FileMemory own;
+  FileMemory& memory = run.memory ? *run.memory : own;
   std::unordered_map<std::string_view, std::vector<std::size_t>> givers;
   for (std::size_t file : files) {
-    for (std::string_view stub : stubs_of(run.scene.files[file].facts->elf)) {
-      givers[stub].push_back(file);
-    }
+    const FileFacts* facts = run.scene.files[file].facts;
+    if (facts->known) continue;  // no names of its own, and not there for long
+    auto [known, fresh] = memory.stubs.try_emplace(facts);
+    if (fresh) known->second = stubs_of(facts->elf);
+    for (std::string_view stub : known->second) givers[stub].push_back(file);
   }
   SharedStubs out;
   constexpr std::size_t most_givers = 16;  // of one name: a hostile folder may hold any number

@@ -106,20 +106,30 @@ void search_paths(const SceneFile& file, const std::string& owner, FindingSet& f
 
 // Strong definitions of libstdc++'s own functions: a copy linked statically and not hidden, which
 // other libraries of the process may bind to.
-void exported_runtime(const SceneFile& file, const std::string& owner, FindingSet& found) {
-  constexpr std::size_t few = 10;  // operators new and delete are replaced on purpose
+FileMemory::Runtime find_runtime(const ElfFacts& elf) {
+  FileMemory::Runtime out;
   const ExportTable* runtime = export_table("libstdcxx");
-  const SymbolTable& symbols = file.facts->elf.symbols;
-  if (!runtime || file.facts->elf.soname.starts_with("libstdc++")) return;
-  std::size_t count = 0;
-  std::string example;
+  const SymbolTable& symbols = elf.symbols;
+  if (!runtime || elf.soname.starts_with("libstdc++")) return out;
   for (std::size_t i = 1; i < symbols.count; ++i) {
     if (symbols.undefined(i)) continue;
     std::string_view name = symbols.name(i);
     if (!name.starts_with("_ZNS") && !name.starts_with("_ZNKS")) continue;  // members of std
     if (symbols.at(i).binding != STB_GLOBAL || !runtime->names.contains(name)) continue;
-    if (++count == 1) example = name;
+    if (++out.count == 1) out.example = name;
   }
+  return out;
+}
+
+void exported_runtime(const Run& run, const SceneFile& file, const std::string& owner,
+                      FindingSet& found) {
+  constexpr std::size_t few = 10;  // operators new and delete are replaced on purpose
+  if (file.facts->known) return;  // no names of its own, and not there for long
+  FileMemory own;
+  FileMemory& memory = run.memory ? *run.memory : own;
+  auto [known, fresh] = memory.runtimes.try_emplace(file.facts);
+  if (fresh) known->second = find_runtime(file.facts->elf);
+  const auto& [count, example] = known->second;
   if (count < few) return;
   Finding& finding = add(found, owner, file, "OBJ-007", Severity::note);
   finding.title = fmt::format("{} exports a copy of libstdc++", owner);
@@ -156,7 +166,7 @@ std::vector<Finding> check_objects(const Run& run) {
     executable_stack(file, owner, found);
     writable_code(file, owner, found);
     search_paths(file, owner, found);
-    exported_runtime(file, owner, found);
+    exported_runtime(run, file, owner, found);
     processor_level(file, owner, found);
   }
   return found.take();

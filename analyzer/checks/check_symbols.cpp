@@ -146,7 +146,7 @@ std::vector<Finding> check_symbols(const Run& run, const std::vector<RootView>& 
   for (const auto& [key, missing] : all) names.insert(missing.symbol);
   if (names.empty()) return {};
   std::map<std::string, std::vector<Resemblance>> resemblances =
-      find_resemblances(run.scene, names);
+      find_resemblances(run.scene, names, run.memory ? &run.memory->resemblances : nullptr);
   for (auto& [symbol, near] : resemblances) {
     if (family_of(*run.scene.rules, symbol) == "torch") rank_by_history(run, symbol, near);
   }

@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "checks/coverage.h"
 #include "link/link.h"
+#include "link/near_miss.h"
 #include "link/remedy.h"
 #include "link/scene.h"
 #include "wheelvet/cuda.h"
@@ -28,6 +30,19 @@ struct DeviceQuestion {
   std::vector<GpuCoverage> coverage;
 };
 
+/// What was found out of files, for judgements over the same facts.
+struct FileMemory {
+  /// A copy of libstdc++ that a library exports.
+  struct Runtime {
+    std::size_t count = 0;  ///< of its names
+    std::string example;
+  };
+  std::unordered_map<const FileFacts*, Runtime> runtimes;
+  /// Host sides of kernels (see check_duplicates.cpp).
+  std::unordered_map<const FileFacts*, std::vector<std::string_view>> stubs;
+  ResemblanceMemory resemblances;
+};
+
 /// Everything a rule may look at.
 struct Run {
   const std::vector<Input>& inputs;
@@ -41,6 +56,7 @@ struct Run {
   const DeviceQuestion* device = nullptr;  ///< null when nothing was asked of it
   std::vector<Remedy> remedies = {};       ///< folders that would serve what is missing
   std::string driver = {};                 ///< the NVIDIA driver asked about; empty for none
+  FileMemory* memory = nullptr;            ///< of other judgements of these facts, or null
 };
 
 /// One root with all that its load touches: its own closure and what was imported before it.

@@ -96,11 +96,9 @@ Settings settle(const Options& typed) {
     bool own_format = key == "format" && typed.command == Command::config;
     if (typed.typed.contains(key) && !own_format) out.origins[key] = "command line";
   }
-  std::vector<CatalogEntry> catalog;
   for (const auto* list : {&typed.select, &typed.ignore}) {
     for (const std::string& rule : *list) {
-      if (catalog.empty()) catalog = load_catalog();
-      require_rule(rule, "command line", 1, catalog);
+      require_rule(rule, "command line", 1, load_catalog());
     }
   }
   return out;

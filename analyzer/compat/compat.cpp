@@ -38,6 +38,7 @@ struct Wheel {
   Machine machine;
   TorchReleases torch;
   LinkOptions options;
+  std::shared_ptr<BindMemory> bound = std::make_shared<BindMemory>();
   std::vector<std::string> pythons;  // "3.10", ...
   std::string python;                // of the scenario
 
@@ -457,6 +458,7 @@ Wheel read_wheel(const CompatRequest& request) {
   wheel.rules = load_rules();
   wheel.facts = read_facts(wheel.inputs, {request.jobs, false, request.progress});
   read_python(wheel.inputs, known_packages(wheel.rules), wheel.facts, request.jobs);
+  wheel.options.memory = wheel.bound.get();
   wheel.options.jobs =
       request.jobs ? request.jobs : std::max(1u, std::thread::hardware_concurrency());
   wheel.python = request.python;

@@ -138,7 +138,7 @@ std::vector<SeveritySetting> severities_of(const Source& source, const Document&
 
 Configuration configuration_of(const Source& source, const std::string& section,
                                const Document& table) {
-  std::vector<CatalogEntry> catalog = load_catalog();
+  const std::vector<CatalogEntry>& catalog = load_catalog();
   TomlTable in{source.file, section, &table};
   std::vector<std::string_view> names = {"severity", "suppress"};
   for (const Key& key : known_keys()) names.push_back(key.name);

@@ -16,9 +16,10 @@ enum class Owns { yes, no, maybe };
 struct Wanted {
   LookupName name;
   std::optional<WantedVersion> version;
-  std::string_view family;    // kind of library that alone can own it, or empty
-  bool family_known = false;  // found out when it is asked for, which it often is not
-  bool copy = false;          // for a copy relocation: the program's own symbol does not count
+  std::string_view family;         // kind of library that alone can own it, or empty
+  bool family_known = false;       // found out when it is asked for, which it often is not
+  std::optional<bool> asked = {};  // of the history; the same names for all files of a scene
+  bool copy = false;               // for a copy relocation: the program's own symbol does not count
 };
 
 // How an object refers to one of its symbols (glibc's type classes): each kind of relocation is a
@@ -67,31 +68,6 @@ std::string_view family_of(const Rules& rules, std::string_view name) {
 
 namespace {
 
-// The column of an export table that an object stands for: the interpreter's release, or the
-// release that a requirement pins. All columns when that is not known.
-std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const ExportTable& table) {
-  if (table.columns.empty()) return ~0u;
-  auto exact = [&](std::string_view release) -> std::uint32_t {
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (table.columns[i] == release) return 1u << i;
-    }
-    return 0;
-  };
-  if (rule.kind == "python") {
-    return exact(scene.python);  // 0: no table for this release
-  }
-  for (const std::string& package : rule.pip) {
-    auto declared = scene.declared.find(package);
-    if (declared == scene.declared.end() || declared->second.pinned.empty()) continue;
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (compare_versions(table.columns[i], declared->second.pinned) <= 0) bits = 1u << i;
-    }
-    if (bits) return bits;
-  }
-  return ~0u;
-}
-
 // What a library that is not among the inputs needs in turn is not known either: torch's libraries
 // bring CUDA's, and those bring each other. A name of such a family may come in with it.
 bool may_bring(std::string_view kind, std::string_view family) {
@@ -101,7 +77,8 @@ bool may_bring(std::string_view kind, std::string_view family) {
 }
 
 // Whether a library that is not among the inputs exports a name itself.
-Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
+Owns owns_itself(const LinkContext& context, const PlannedObject& object, const Wanted& wanted) {
+  const Scene& scene = *context.scene;
   if (wanted.version && !wanted.version->file.empty()) {
     bool named = std::find(object.names.begin(), object.names.end(), wanted.version->file) !=
                  object.names.end();
@@ -110,17 +87,17 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
     // trust.
     const LibraryRule* rule =
         object.library == none ? nullptr : &scene.rules->libraries[object.library];
-    const ExportTable* table = rule && rule->plain ? export_table(rule->exports) : nullptr;
+    const ExportTable* table =
+        rule && rule->plain ? context.table_of(object.library).first : nullptr;
     return table && !table->names.contains(wanted.name.text) ? Owns::maybe : Owns::yes;
   }
   if (object.library == none) {
     return wanted.family.empty() ? Owns::maybe : Owns::no;
   }
   const LibraryRule& rule = scene.rules->libraries[object.library];
-  if (const ExportTable* table = export_table(rule.exports)) {
+  if (auto [table, columns] = context.table_of(object.library); table) {
     auto found = table->names.find(wanted.name.text);
     if (found == table->names.end()) return Owns::no;
-    std::uint32_t columns = columns_of(scene, rule, *table);
     if (columns == 0) return Owns::maybe;
     if (found->second & columns) return Owns::yes;
     return columns == ~0u ? Owns::maybe : Owns::no;
@@ -137,9 +114,11 @@ Owns owns_itself(const Scene& scene, const PlannedObject& object, const Wanted& 
 // Whether a library of a release that is known by its history exports a name. What the history does
 // not keep (std templates, bundled third parties) is not known; names that belong to another kind
 // of library are no library of torch's.
-Owns known_to_own(const Scene& scene, const PlannedObject& object, const FileFacts& facts,
-                  std::size_t library, const Wanted& wanted) {
+Owns known_to_own(const LinkContext& context, const PlannedObject& object, const FileFacts& facts,
+                  Wanted& wanted) {
+  const Scene& scene = *context.scene;
   const KnownExports& known = *facts.known;
+  std::size_t library = context.libraries[object.file];
   std::string_view name = wanted.name.text;
   const LibraryRule* rule = library == none ? nullptr : &scene.rules->libraries[library];
   if (rule && rule->kind != "torch") {  // bundled, under the name of a library with an owner
@@ -147,19 +126,21 @@ Owns known_to_own(const Scene& scene, const PlannedObject& object, const FileFac
     as_system.library = library;
     as_system.found = Found::system;
     as_system.names.push_back(facts.elf.soname);
-    return owns_itself(scene, as_system, wanted);
+    return owns_itself(context, as_system, wanted);
   }
-  if (known.exported.contains(name)) return Owns::yes;
-  if (known.possible.contains(name)) return Owns::maybe;
+  if (!wanted.asked) wanted.asked = known.asked->contains(name);
+  if (*wanted.asked && known.exported.contains(name)) return Owns::yes;
+  if (*wanted.asked && known.possible.contains(name)) return Owns::maybe;
   bool may_come = !known.needs_known && may_bring("torch", wanted.family);
   if (may_come && !wanted.version) return Owns::maybe;
-  bool decided = known.asked->contains(name) || known.nothing || wanted.version.has_value();
+  bool decided = *wanted.asked || known.nothing || wanted.version.has_value();
   if (decided) return Owns::no;
   return wanted.family.empty() || wanted.family == "torch" ? Owns::maybe : Owns::no;
 }
 
-Owns owns(const Scene& scene, const PlannedObject& object, const Wanted& wanted) {
-  Owns answer = owns_itself(scene, object, wanted);
+Owns owns(const LinkContext& context, const PlannedObject& object, const Wanted& wanted) {
+  const Scene& scene = *context.scene;
+  Owns answer = owns_itself(context, object, wanted);
   if (answer == Owns::no && !wanted.version && object.library != none &&
       may_bring(scene.rules->libraries[object.library].kind, wanted.family)) {
     return Owns::maybe;
@@ -278,7 +259,7 @@ class Binder {
     }
     find_family(wanted);
     // A file that is there but cannot be read may own anything.
-    Owns answer = object.file != none ? Owns::maybe : owns(scene_, object, wanted);
+    Owns answer = object.file != none ? Owns::maybe : owns(context_, object, wanted);
     if (answer == Owns::no) return false;
     if (answer == Owns::yes && object.found != Found::absent) {
       binding.outcome = Outcome::assumed;
@@ -299,7 +280,7 @@ class Binder {
                     std::size_t& maybe) {
     find_family(wanted);
     const PlannedObject& object = link_.plan.objects[candidate];
-    Owns answer = known_to_own(scene_, object, file, context_.libraries[object.file], wanted);
+    Owns answer = known_to_own(context_, object, file, wanted);
     if (answer == Owns::maybe && maybe == none) maybe = candidate;
     if (answer != Owns::yes) return false;
     binding.outcome = Outcome::bound;
@@ -369,7 +350,8 @@ class Binder {
     for (const VersionNeed& need : elf.version_needs) {
       std::size_t provider = loaded_as(scene_, link_.plan, need.file);
       if (provider == none) {
-        if (!brought_by_others()) link_.mismatches.push_back({index, none, need.file, ""});
+        if (!brought_by_others(scene_, link_.plan))
+          link_.mismatches.push_back({index, none, need.file, ""});
         continue;
       }
       const ElfFacts* other = elf_of(scene_, link_.plan.objects[provider]);
@@ -387,16 +369,6 @@ class Binder {
     }
   }
 
-  // True when a library whose own needs are not known is in the process.
-  bool brought_by_others() const {
-    const std::vector<PlannedObject>& objects = link_.plan.objects;
-    return std::any_of(objects.begin(), objects.end(), [&](const PlannedObject& object) {
-      bool plain = object.found == Found::interpreter ||
-                   (object.library != none && scene_.rules->libraries[object.library].plain);
-      return !elf_of(scene_, object) && !plain;
-    });
-  }
-
   LinkContext& context_;
   const Scene& scene_;
   Link& link_;
@@ -407,13 +379,53 @@ class Binder {
 
 }  // namespace
 
-LinkContext::LinkContext(const Scene& of) : scene(&of) {
+LinkContext::LinkContext(const Scene& of, BindMemory* shared)
+    : scene(&of), memory(shared), tables_(of.rules->libraries.size()) {
   versions.reserve(of.files.size());
   for (const SceneFile& file : of.files) {
     versions.emplace_back(file.facts->elf);
     bool known = file.facts->known != nullptr;
     libraries.push_back(known ? library_of(*of.rules, file.facts->elf.soname) : none);
   }
+}
+
+namespace {
+
+std::uint32_t columns_of(const Scene& scene, const LibraryRule& rule, const ExportTable& table) {
+  if (table.columns.empty()) return ~0u;
+  auto exact = [&](std::string_view release) -> std::uint32_t {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i] == release) return 1u << i;
+    }
+    return 0;
+  };
+  if (rule.kind == "python") {
+    return exact(scene.python);  // 0: no table for this release
+  }
+  for (const std::string& package : rule.pip) {
+    auto declared = scene.declared.find(package);
+    if (declared == scene.declared.end() || declared->second.pinned.empty()) continue;
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (compare_versions(table.columns[i], declared->second.pinned) <= 0) bits = 1u << i;
+    }
+    if (bits) return bits;
+  }
+  return ~0u;
+}
+
+}  // namespace
+
+std::pair<const ExportTable*, std::uint32_t> LinkContext::table_of(std::size_t library) const {
+  Table& at = tables_[library];
+  if (!at.known) {
+    const LibraryRule& rule = scene->rules->libraries[library];
+    const ExportTable* table = export_table(rule.exports);
+    at.table = table;
+    at.columns = table ? columns_of(*scene, rule, *table) : 0;
+    at.known = true;
+  }
+  return {at.table, at.columns};
 }
 
 namespace {
@@ -453,7 +465,30 @@ std::vector<std::size_t> every_object(const LoadPlan& plan) {
 
 }  // namespace
 
-void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound) {
+bool brought_by_others(const Scene& scene, const LoadPlan& plan) {
+  return std::any_of(plan.objects.begin(), plan.objects.end(), [&](const PlannedObject& object) {
+    bool plain = object.found == Found::interpreter ||
+                 (object.library != none && scene.rules->libraries[object.library].plain);
+    return !elf_of(scene, object) && !plain;
+  });
+}
+
+bool may_concern(const LinkContext& context, const PlannedObject& object, std::size_t file) {
+  const SymbolTable& table = context.scene->files[file].facts->elf.symbols;
+  const VersionNames& versions = context.versions_of(file);
+  for (std::size_t i = 1; i < table.count; ++i) {
+    if (!table.undefined(i) || table.relocations[i] == used_by_none) continue;
+    Wanted wanted{LookupName(table.name(i)), std::nullopt, {}};
+    if (versions.any()) wanted.version = versions.of(table.at(i).version);
+    wanted.family = family_of(*context.scene->rules, wanted.name.text);
+    if (owns(context, object, wanted) != Owns::no) return true;
+  }
+  return false;
+}
+
+namespace {
+
+void bind_loads(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound) {
   Binder binder(context, link, keep_bound);
   const LoadPlan& plan = link.plan;
   for (std::size_t load = first_load; load < plan.loads.size(); ++load) {
@@ -465,6 +500,20 @@ void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bo
       }
     }
   }
+}
+
+}  // namespace
+
+void bind(LinkContext& context, Link& link, std::size_t first_load, bool keep_bound) {
+  if (keep_bound || !context.memory) {
+    bind_loads(context, link, first_load, keep_bound);
+    return;
+  }
+  BindKey key = bind_key(context, link, first_load);
+  if (recall(*context.memory, key, link)) return;
+  LinkSize before = size_of(link);
+  bind_loads(context, link, first_load, keep_bound);
+  remember(*context.memory, std::move(key), before, link);
 }
 
 }  // namespace wheelvet

@@ -65,7 +65,7 @@ std::vector<std::size_t> files_to_judge(const Scene& scene, bool installed) {
 class Linker {
  public:
   Linker(const Scene& scene, const LinkOptions& options)
-      : scene_(scene), options_(options), context_(scene) {}
+      : scene_(scene), options_(options), context_(scene, options.memory) {}
 
   Links run() {
     Links links;

@@ -20,6 +20,7 @@ struct LinkOptions {
   unsigned jobs = 1;                ///< threads
   bool installed = false;           ///< the roots are those of the environment, not of the targets
   std::set<std::string> only = {};  ///< judge these roots alone, by installed path; empty for all
+  BindMemory* memory = nullptr;     ///< of what was bound in scenes over the same facts, or null
 };
 
 /// A library that no search path of a root reaches, opened before it.

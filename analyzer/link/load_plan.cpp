@@ -337,8 +337,9 @@ const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object) {
 std::size_t loaded_as(const Scene& scene, const LoadPlan& plan, std::string_view name) {
   for (std::size_t i = 0; i < plan.objects.size(); ++i) {
     const PlannedObject& object = plan.objects[i];
-    const ElfFacts* elf = elf_of(scene, object);
-    if (elf && elf->soname == name) return i;
+    // Asked for every need and every object: the names are compared before anything else.
+    bool called = object.file != none && scene.files[object.file].facts->elf.soname == name;
+    if (called && elf_of(scene, object)) return i;
     if (std::find(object.names.begin(), object.names.end(), name) != object.names.end()) return i;
   }
   return none;

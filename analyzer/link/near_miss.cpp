@@ -28,7 +28,9 @@ constexpr SideWords sides = {"wanted", "exported"};
 
 class Finder {
  public:
-  Finder(const Scene& scene, const std::set<std::string>& names) : scene_(scene) {
+  Finder(const Scene& scene, const std::vector<std::size_t>& files,
+         const std::set<std::string>& names)
+      : scene_(scene), files_(files) {
     for (const std::string& symbol : names) targets_.push_back({symbol, read_cxx_name(symbol)});
     for (std::size_t t = 0; t < targets_.size(); ++t) {  // keys are views into the finished targets
       std::vector<std::string_view> words = identifiers(targets_[t].symbol);
@@ -38,8 +40,8 @@ class Finder {
   }
 
   std::map<std::string, std::vector<Resemblance>> run() {
-    for (std::size_t i = 0; i < scene_.files.size(); ++i) {
-      const FileFacts& facts = *scene_.files[i].facts;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const FileFacts& facts = *scene_.files[files_[i]].facts;
       if (facts.kind == FileKind::elf && !facts.problem) search(i, facts);
     }
     std::map<std::string, std::vector<Resemblance>> out;
@@ -130,6 +132,7 @@ class Finder {
   }
 
   const Scene& scene_;
+  const std::vector<std::size_t>& files_;  // found ones are told by their place in it
   std::vector<Target> targets_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> by_word_;
   std::vector<std::vector<Candidate>> found_;
@@ -138,8 +141,28 @@ class Finder {
 }  // namespace
 
 std::map<std::string, std::vector<Resemblance>> find_resemblances(
-    const Scene& scene, const std::set<std::string>& names) {
-  return Finder(scene, names).run();
+    const Scene& scene, const std::set<std::string>& names, ResemblanceMemory* memory) {
+  std::vector<std::size_t> searched;  // those that are known by their history have no symbols
+  std::vector<const FileFacts*> files;
+  for (std::size_t i = 0; i < scene.files.size(); ++i) {
+    if (scene.files[i].facts->known) continue;
+    searched.push_back(i);
+    files.push_back(scene.files[i].facts);
+  }
+  ResemblanceMemory own;
+  if (!memory) memory = &own;
+  if (memory->files != files) *memory = {std::move(files), {}};
+  std::set<std::string> fresh;
+  for (const std::string& name : names) {
+    if (!memory->found.contains(name)) fresh.insert(name);
+  }
+  if (!fresh.empty()) memory->found.merge(Finder(scene, searched, fresh).run());
+  std::map<std::string, std::vector<Resemblance>> out;
+  for (const std::string& name : names) {
+    std::vector<Resemblance>& found = out[name] = memory->found[name];
+    for (Resemblance& each : found) each.file = searched[each.file];
+  }
+  return out;
 }
 
 std::string parameter_difference(std::string_view wanted, std::string_view exported) {

@@ -1,10 +1,12 @@
 // A process under simulation: objects loaded so far, and the loads that may follow.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "link/bind_memory.h"
 #include "link/lookup.h"
 #include "link/scene.h"
 #include "wheelvet/link.h"
@@ -17,9 +19,23 @@ struct LinkContext {
   std::vector<VersionNames> versions;  ///< per scene file
   /// Per scene file of which only the history is at hand: index into rules->libraries, or none.
   std::vector<std::size_t> libraries;
+  BindMemory* memory = nullptr;  ///< of other scenes over the same facts, or null
 
-  explicit LinkContext(const Scene& of);
+  explicit LinkContext(const Scene& of, BindMemory* shared = nullptr);
   const VersionNames& versions_of(std::size_t file) const { return versions[file]; }
+  /// The export table of a library of the rules, or null, and its columns that the scene stands
+  /// for: the interpreter's release, or the release that a requirement pins; all when that is not
+  /// known, none when the table lacks it. Asked for every import: it takes no lock once the table
+  /// is there.
+  std::pair<const ExportTable*, std::uint32_t> table_of(std::size_t library) const;
+
+ private:
+  struct Table {
+    std::atomic<bool> known = false;
+    std::atomic<const ExportTable*> table = nullptr;
+    std::atomic<std::uint32_t> columns = 0;
+  };
+  mutable std::vector<Table> tables_;  // by library
 };
 
 /// The interpreter and the libraries that every interpreter loads, for a machine (EM_*).
@@ -82,6 +98,12 @@ std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened);
 
 /// The facts of a planned object; null for assumed and absent ones.
 const ElfFacts* elf_of(const Scene& scene, const PlannedObject& object);
+
+/// True when a library whose own needs are not known is in the process.
+bool brought_by_others(const Scene& scene, const LoadPlan& plan);
+
+/// True when a library that is not at hand may have something that a file of the scene imports.
+bool may_concern(const LinkContext& context, const PlannedObject& object, std::size_t file);
 
 /// Binds the imports of every object that came in with loads `first_load` and later, and checks
 /// their version needs. Bound imports are counted; they are kept only when `keep_bound`.

@@ -116,7 +116,7 @@ std::vector<CellPattern> read_patterns(const TomlTable& top, std::string_view ke
 }
 
 void read_expectations(const TomlTable& top, MatrixPlan& plan) {
-  std::vector<CatalogEntry> catalog = load_catalog();
+  const std::vector<CatalogEntry>& catalog = load_catalog();
   for (const TomlTable& table : toml_tables(top, "expect")) {
     only_keys(table, {"target", "provider", "scenario", "rules", "reason"});
     Expectation out{read_pattern(table), toml_texts(table, "rules"),

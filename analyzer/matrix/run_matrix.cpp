@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "history/release.h"
 #include "machine/find_machine.h"
@@ -77,7 +81,8 @@ Request request_of(const MatrixPlan& plan, const PlannedCell& cell, const Reques
   return request;
 }
 
-// What was read is handed over and taken back, never copied: a torch has megabytes of tables.
+// What was read is handed over and taken back, never copied: a torch has megabytes of tables. A
+// release known by its history was not read, and every cell has its own.
 class Loan {
  public:
   Loan(Pool& pool, const std::vector<std::string>& names) : pool_(pool) {
@@ -90,6 +95,7 @@ class Loan {
   }
   ~Loan() {
     for (std::size_t i = 0; i < from_.size(); ++i) {
+      if (reading.inputs[i].kind == InputKind::release) continue;
       pool_.reading.inputs[from_[i]] = std::move(reading.inputs[i]);
       pool_.reading.facts.inputs[from_[i]] = std::move(reading.facts.inputs[i]);
     }
@@ -101,9 +107,12 @@ class Loan {
 
  private:
   void borrow(std::size_t from) {
-    reading.inputs.push_back(std::move(pool_.reading.inputs[from]));
+    Input& input = pool_.reading.inputs[from];
+    bool release = input.kind == InputKind::release;
+    reading.inputs.push_back(release ? input : std::move(input));
     reading.inputs.back().target = from_.empty();
-    reading.facts.inputs.push_back(std::move(pool_.reading.facts.inputs[from]));
+    reading.facts.inputs.push_back(release ? InputFacts()
+                                           : std::move(pool_.reading.facts.inputs[from]));
     reading.facts.inputs.back().input = from_.size();
     from_.push_back(from);
   }
@@ -136,7 +145,7 @@ Report judge_cell(const Rules& rules, const Request& request, Pool& pool,
                   const std::vector<std::string>& names, Memory& memory) {
   Loan loan(pool, names);
   std::string about_cell = about(request, names);
-  if (memory.about != about_cell) memory = {about_cell, true, std::nullopt, {}, {}};
+  if (memory.about != about_cell) memory = {about_cell, true, std::nullopt, {}, {}, {}, {}};
   try {
     return judge(rules, request, loan.reading, memory);
   } catch (const WrongUsage& error) {
@@ -197,6 +206,34 @@ std::vector<Todo> look_up(const MatrixPlan& plan, const std::vector<PlannedCell>
   return out;
 }
 
+// Cells that can be judged at the same time: a target beside nothing but releases known by their
+// history shares no input with another. The others follow one by one.
+struct Groups {
+  std::vector<std::vector<Todo*>> apart;  // of one target each
+  std::vector<Todo*> rest;
+};
+
+Groups group(std::vector<Todo>& todos) {
+  std::map<std::size_t, std::vector<Todo*>> by_target;
+  std::set<std::size_t> sharing;
+  for (Todo& todo : todos) {
+    if (todo.report) continue;
+    by_target[todo.cell->target].push_back(&todo);
+    bool shares = std::any_of(todo.names.begin() + 1, todo.names.end(),
+                              [](const std::string& name) { return !read_release_name(name); });
+    if (shares) sharing.insert(todo.cell->target);
+  }
+  Groups out;
+  for (auto& [target, list] : by_target) {
+    if (sharing.contains(target)) {
+      out.rest.insert(out.rest.end(), list.begin(), list.end());
+    } else {
+      out.apart.push_back(std::move(list));
+    }
+  }
+  return out;
+}
+
 void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& opened,
                 std::vector<Todo>& todos) {
   Pool pool;
@@ -214,14 +251,31 @@ void judge_rest(const MatrixPlan& plan, const MatrixRequest& request, Pool& open
     all.gpus.insert(all.gpus.end(), scenario.gpus.begin(), scenario.gpus.end());
   }
   read_inputs(loaded, all, rules, pool.reading);
-  Memory memory;
-  for (Todo& todo : todos) {
-    if (todo.report) continue;
-    Request own = request_of(plan, *todo.cell, request.each);
-    todo.report = judge_cell(rules, own, pool, todo.names, memory);
-    bool keep = !todo.key.empty() && todo.report->problems.empty();
-    if (keep) keep_report(request.cache, todo.key, *todo.report);
-  }
+  auto judge_all = [&](const std::vector<Todo*>& list, unsigned jobs) {
+    Memory memory;
+    for (Todo* todo : list) {
+      Request own = request_of(plan, *todo->cell, request.each);
+      own.jobs = jobs;
+      todo->report = judge_cell(rules, own, pool, todo->names, memory);
+      bool keep = !todo->key.empty() && todo->report->problems.empty();
+      if (keep) keep_report(request.cache, todo->key, *todo->report);
+    }
+  };
+  Groups groups = group(todos);
+  unsigned jobs =
+      request.each.jobs ? request.each.jobs : std::max(1u, std::thread::hardware_concurrency());
+  unsigned threads = std::min<unsigned>(jobs, static_cast<unsigned>(groups.apart.size()));
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    for (std::size_t i = next++; i < groups.apart.size(); i = next++) {
+      judge_all(groups.apart[i], std::max(1u, jobs / threads));
+    }
+  };
+  std::vector<std::future<void>> others;
+  for (unsigned i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+  work();
+  for (std::future<void>& other : others) other.get();
+  judge_all(groups.rest, jobs);
 }
 
 }  // namespace

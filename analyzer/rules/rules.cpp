@@ -267,6 +267,14 @@ std::string_view rules_text(std::string_view name) {
 Rules load_names() {
   Rules rules;
   rules.libraries = read_library_table(rules_text("libraries.txt"));
+  for (std::size_t i = 0; i < rules.libraries.size(); ++i) {
+    const std::string& soname = rules.libraries[i].soname;
+    if (soname.find('*') == std::string::npos) {
+      rules.by_soname.emplace(soname, i);
+    } else {
+      rules.by_pattern.push_back(i);
+    }
+  }
   read_imports(rules);
   return rules;
 }
@@ -313,13 +321,16 @@ DeviceRules load_device_rules() {
   return rules;
 }
 
-std::vector<CatalogEntry> load_catalog() {
-  std::vector<CatalogEntry> catalog;
-  toml::table file = parse("catalog.toml");
-  each_table(file, "rule", [&](const toml::table& entry) {
-    catalog.push_back({text(entry, "id"), text(entry, "severity"), text(entry, "title"),
-                       text(entry, "why"), text(entry, "fix"), text(entry, "source")});
-  });
+const std::vector<CatalogEntry>& load_catalog() {
+  static const std::vector<CatalogEntry> catalog = [] {
+    std::vector<CatalogEntry> out;
+    toml::table file = parse("catalog.toml");
+    each_table(file, "rule", [&](const toml::table& entry) {
+      out.push_back({text(entry, "id"), text(entry, "severity"), text(entry, "title"),
+                     text(entry, "why"), text(entry, "fix"), text(entry, "source")});
+    });
+    return out;
+  }();
   return catalog;
 }
 
@@ -357,15 +368,12 @@ std::string_view distro_package(std::string_view soname) {
 }
 
 std::size_t library_of(const Rules& rules, std::string_view soname) {
-  std::size_t pattern = none;
-  for (std::size_t i = 0; i < rules.libraries.size(); ++i) {
-    const std::string& name = rules.libraries[i].soname;
-    if (name == soname) return i;
-    if (pattern == none && name.find('*') != std::string::npos && matches(name, soname)) {
-      pattern = i;
-    }
+  auto named = rules.by_soname.find(std::string(soname));
+  if (named != rules.by_soname.end()) return named->second;
+  for (std::size_t i : rules.by_pattern) {
+    if (matches(rules.libraries[i].soname, soname)) return i;
   }
-  return pattern;
+  return none;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {

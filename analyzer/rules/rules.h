@@ -87,6 +87,9 @@ struct DlopenRule {
 
 struct Rules {
   std::vector<LibraryRule> libraries;
+  /// Of `libraries`: those of one soname, by it, and those of a pattern, in their order.
+  std::unordered_map<std::string, std::size_t> by_soname;
+  std::vector<std::size_t> by_pattern;
   std::vector<FamilyRule> families;
   std::vector<ImportRule> imports;
   std::vector<AlternativesRule> alternatives;
@@ -106,8 +109,8 @@ struct ExportTable {
 /// or of the folder given: WrongUsage names file and line.
 Rules load_rules();
 
-/// The catalogue of findings, in its order.
-std::vector<CatalogEntry> load_catalog();
+/// The catalogue of findings, in its order; read once, kept.
+const std::vector<CatalogEntry>& load_catalog();
 
 /// Reads the text of such a table; its names are views into it. WrongUsage for a column that is not
 /// declared.

@@ -3,6 +3,7 @@
 #include "link/link.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "link/process.h"
 #include "support/fixtures.h"
@@ -450,4 +451,86 @@ TEST_CASE("every index in a plan lies inside it") {
             (binding.outcome != Outcome::bound && binding.outcome != Outcome::assumed));
     }
   }
+}
+
+namespace {
+
+// The root of "cycle", where liba.so is known by what a release exports of the names asked for.
+struct BesideRelease {
+  Stage stage;
+  std::shared_ptr<KnownExports> known = std::make_shared<KnownExports>();
+
+  BesideRelease() {
+    stage.add_folder("cycle");
+    auto asked = std::make_shared<std::unordered_set<std::string_view>>();
+    *asked = {"a", "nobodys"};
+    known->asked = asked;
+    FileFacts& file = stage.file("liba.so");
+    file.known = known;
+    file.elf.symbols = {};
+  }
+
+  // `before`: a library that is not at hand, opened for all to see.
+  Link bound(BindMemory* memory, const std::string& before = "libnccl.so.2") {
+    const Scene& scene = stage.set();
+    LinkContext context(scene, memory);
+    Link link;
+    link.plan = start_process(scene);
+    open_assumed(scene, link.plan, library_of(*scene.rules, before), "lib/" + before, "");
+    link.plan.global_scope.push_back(link.plan.loads.back().root);
+    bind(context, link, 0, false);
+    std::size_t load = open_file(scene, link.plan, scene.by_path.at("libroot.so"), false, "");
+    bind(context, link, load, false);
+    return link;
+  }
+};
+
+bool same(const Link& a, const Link& b) {
+  auto texts = [](const Link& link) {
+    Texts out = {fmt::format("{} {}", link.bound, link.assumed)};
+    for (const Binding& each : link.bindings) {
+      out.push_back(fmt::format("{} {} {} {} {}", each.object, each.symbol,
+                                static_cast<int>(each.outcome), each.provider, each.owner));
+    }
+    return out;
+  };
+  return texts(a) == texts(b);
+}
+
+}  // namespace
+
+TEST_CASE("bound from memory is bound anew, until a release has other names of those asked for") {
+  BesideRelease it;
+  BindMemory memory;
+  it.known->exported = {"a"};
+  Link with = it.bound(nullptr);
+  CHECK(with.bindings.empty());
+  CHECK(same(it.bound(&memory), with));
+  std::size_t kept = memory.results.size();
+  CHECK(same(it.bound(&memory), with));
+  CHECK(memory.results.size() == kept);
+
+  it.known->exported = {"a", "nobodys"};  // a name that no file imports
+  CHECK(same(it.bound(&memory), with));
+  CHECK(memory.results.size() == kept);
+
+  it.known->exported = {};
+  Link without = it.bound(nullptr);
+  REQUIRE(without.bindings.size() == 1);
+  CHECK(without.bindings[0].outcome == Outcome::missing);
+  CHECK(same(it.bound(&memory), without));
+  CHECK(memory.results.size() == kept + 1);
+
+  it.known->exported = {"a"};
+  CHECK(same(it.bound(&memory), with));
+}
+
+TEST_CASE("a library before the load that has nothing asked for is no part of what is remembered") {
+  BesideRelease it;
+  it.known->exported = {"a"};
+  BindMemory memory;
+  Link alone = it.bound(&memory);
+  std::size_t kept = memory.results.size();
+  CHECK(same(it.bound(&memory, "libcupti.so.12"), alone));
+  CHECK(memory.results.size() == kept + 1);  // of the library's own load
 }
