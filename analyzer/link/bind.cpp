@@ -19,6 +19,7 @@ struct Wanted {
   std::string_view family;    // kind of library that alone can own it, or empty
   bool family_known = false;  // found out when it is asked for, which it often is not
   bool copy = false;          // for a copy relocation: the program's own symbol does not count
+  bool called = false;        // for a jump slot as well, which is a lookup of its own
 };
 
 // How an object refers to one of its symbols (glibc's type classes): each kind of relocation is a
@@ -198,7 +199,8 @@ class Binder {
       bool own_tls = !table.undefined(i) && (table.relocations[i] & used_by_static_tls) != 0;
       // A name that the object defines itself is there; which definition wins matters to those who
       // keep all bindings.
-      bool judged = keep_bound_ || table.undefined(i);
+      bool judged = keep_bound_ || table.undefined(i) ||
+                    std::binary_search(table.not_at_home.begin(), table.not_at_home.end(), i);
       Symbol symbol = judged ? table.at(i) : Symbol();
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
       bool looked_up = judged && symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
@@ -219,6 +221,7 @@ class Binder {
       Wanted wanted{LookupName(symbol.name, reference == Reference::plt), std::nullopt, {}};
       if (versions.any()) wanted.version = versions.of(symbol.version);
       wanted.copy = reference == Reference::copy;
+      wanted.called = !keep_bound_ && (symbol.relocations & (used_by_plt | used_by_tls)) != 0;
       Binding binding = look_up(index, load, wanted);
       binding.symbol = number;
       if (binding.outcome == Outcome::bound && symbol.visibility == STV_PROTECTED) {
@@ -265,6 +268,10 @@ class Binder {
       std::optional<std::size_t> found =
           find_definition(*elf, versions, wanted.name, wanted.version);
       if (!found) return false;
+      if (wanted.called && elf->symbols.undefined(*found)) {
+        wanted.name.plt_only = true;  // an undefined symbol with a value serves addresses alone
+        return false;
+      }
       bool versioned = versions.any() && !elf->symbols.versions.empty();
       if (wanted.version && !versioned) {
         check_unversioned(object, *elf, *wanted.version, binding.object);
@@ -367,6 +374,7 @@ class Binder {
   // version definitions passes, and a weak need is not an error (glibc elf/dl-version.c).
   void check_versions(std::size_t index, const ElfFacts& elf) {
     for (const VersionNeed& need : elf.version_needs) {
+      if (need.file.empty()) continue;  // glibc's name of the program, which defines no versions
       std::size_t provider = loaded_as(scene_, link_.plan, need.file);
       if (provider == none) {
         if (!brought_by_others()) link_.mismatches.push_back({index, none, need.file, ""});
