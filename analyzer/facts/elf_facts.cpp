@@ -21,6 +21,9 @@ constexpr std::uint64_t relocations_per_read = 1u << 16;
 // longer.
 constexpr std::size_t max_name = 4096, max_path_list = 1u << 20;
 constexpr std::size_t max_names = 16u << 20;
+// A lookup walks a chain, a search tries each folder for each need, and every need is compared with
+// those before: what linkers make is far below, and a few megabytes could ask for hours.
+constexpr std::size_t max_chain = 4096, max_needs = 4096, max_searches = 1u << 16;
 
 struct Reader {
   const FileView& file;
@@ -164,6 +167,11 @@ struct Targets {
     return fmt::format("a relocation writes to {:#x}, which may not be written", target);
   }
 
+  std::string rejection_of_relative(std::uint16_t machine, std::uint32_t type) const {
+    if (type == (machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE)) return {};
+    return "elf_machine_rela_relative: Assertion `ELFW(R_TYPE) (reloc->r_info) == ";
+  }
+
   // The loader calls what these name in the middle of its work.
   std::string rejection_of_resolver(std::uint16_t machine, std::uint32_t type,
                                     std::uint64_t resolver) const {
@@ -173,6 +181,14 @@ struct Targets {
   }
 };
 
+// How many entries at the front of a table are said to be R_*_RELATIVE: of DT_RELA alone.
+std::uint64_t relative_at_front(const Reader& in, const FileRange& table, std::size_t entry_size) {
+  std::optional<FileRange> rela =
+      in.value(DT_RELA) ? at_address(in.layout, *in.value(DT_RELA)) : std::nullopt;
+  bool is_rela = rela && rela->offset == table.offset && entry_size == sizeof(Elf64_Rela);
+  return is_rela ? in.value(DT_RELACOUNT).value_or(0) : 0;
+}
+
 // One relocation table, in pieces, so that nothing of its size is ever allocated.
 template <class Entry>
 void read_relocation_table(const Reader& in, const FileRange& table, std::uint64_t size,
@@ -180,6 +196,10 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
                            std::string& rejection) {
   Targets targets(in);
   std::uint64_t count = size / sizeof(Entry);
+  std::uint64_t relative = relative_at_front(in, table, sizeof(Entry));
+  if (relative > count) {
+    throw Unreadable("DT_RELACOUNT", std::nullopt, "is larger than the table");
+  }
   for (std::uint64_t first = 0; first < count; first += relocations_per_read) {
     std::uint64_t n = std::min(relocations_per_read, count - first);
     std::uint64_t offset = table.offset + first * sizeof(Entry);
@@ -192,6 +212,8 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
                offset + i * sizeof(Entry));
       std::string reason = targets.rejection_of(in.layout.header.e_machine, type, entry.r_offset,
                                                 offset + i * sizeof(Entry));
+      if (first + i < relative)
+        reason = targets.rejection_of_relative(in.layout.header.e_machine, type);
       if constexpr (std::is_same_v<Entry, Elf64_Rela>) {
         if (reason.empty())
           reason = targets.rejection_of_resolver(in.layout.header.e_machine, type,
@@ -231,6 +253,21 @@ std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbo
   return uses;
 }
 
+void check_length(std::uint64_t length, std::string_view field, std::uint64_t offset) {
+  if (length > max_chain) {
+    throw Unreadable(field, offset, fmt::format("a chain of more than {} symbols", max_chain));
+  }
+}
+
+// Chains lie one behind the other; the lowest bit ends each.
+void check_chains(Bytes words, std::uint64_t offset) {
+  std::uint64_t length = 0;
+  for (std::uint64_t at = 0; at + 4 <= words.size(); at += 4) {
+    check_length(++length, "DT_GNU_HASH", offset);
+    if (words[at] & 1) length = 0;
+  }
+}
+
 // DT_GNU_HASH: four words, bloom filter, buckets, then a chain word per symbol from `symoffset` on.
 // Its size is not stated anywhere: the chain of the highest bucket ends it.
 std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_count,
@@ -268,8 +305,33 @@ std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_
     }
     if (load<std::uint32_t>(bytes, at, field) & 1) {
       bytes.resize(at + 4);
+      check_chains(Bytes(bytes).subspan(chains_at), table->offset);
       symbol_count = std::max(symbol_count, first_symbol + (at - chains_at) / 4 + 1);
       return bytes;
+    }
+  }
+}
+
+// The chains of DT_HASH: each symbol names the next one, and nothing keeps them from going round.
+void check_sysv_chains(Bytes table, std::uint64_t offset) {
+  constexpr std::uint16_t on_the_way = 0xffff;
+  auto buckets = load<std::uint32_t>(table, 0, "DT_HASH");
+  auto count = load<std::uint32_t>(table, 4, "DT_HASH");
+  std::vector<std::uint16_t> lengths(count);  // from there to the end; 0: not known yet
+  std::vector<std::uint32_t> walked;
+  for (std::uint64_t bucket = 0; bucket < buckets; ++bucket) {
+    auto index = load<std::uint32_t>(table, 8 + bucket * 4, "DT_HASH");
+    while (index != 0 && index < count && lengths[index] == 0) {
+      lengths[index] = on_the_way;
+      walked.push_back(index);
+      check_length(walked.size(), "DT_HASH", offset);
+      index = load<std::uint32_t>(table, 8 + (std::uint64_t{buckets} + index) * 4, "DT_HASH");
+    }
+    std::uint16_t length = index != 0 && index < count ? lengths[index] : std::uint16_t{0};
+    if (length == on_the_way) throw Unreadable("DT_HASH", offset, "a chain goes round");
+    for (; !walked.empty(); walked.pop_back()) {
+      lengths[walked.back()] = ++length;
+      check_length(length, "DT_HASH", offset);
     }
   }
 }
@@ -315,6 +377,9 @@ SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub, ElfFac
   } catch (const Unreadable&) {
     if (table.gnu_hash.empty()) throw;
     facts.oddities.emplace_back("DT_HASH does not fit: the loader goes by DT_GNU_HASH");
+  }
+  if (table.gnu_hash.empty() && !table.sysv_hash.empty()) {
+    check_sysv_chains(table.sysv_hash, in.table(DT_HASH, "DT_HASH")->offset);
   }
   table.relocations =
       stub ? std::move(stub->relocations) : read_relocations(in, limit, facts.rejection);
@@ -419,6 +484,21 @@ void check_version_indices(const ElfFacts& facts) {
   }
 }
 
+void check_searches(const ElfFacts& facts) {
+  std::size_t needs = facts.needed.size() + facts.filters.size() + facts.auxiliaries.size();
+  if (needs > max_needs) {
+    throw Unreadable("DT_NEEDED", std::nullopt, fmt::format("more than {} of them", max_needs));
+  }
+  std::size_t folders = 1;
+  for (const auto& list : {facts.rpath, facts.runpath}) {
+    if (list) folders += 1 + static_cast<std::size_t>(std::count(list->begin(), list->end(), ':'));
+  }
+  if (needs * folders > max_searches) {
+    throw Unreadable(facts.runpath ? "DT_RUNPATH" : "DT_RPATH", std::nullopt,
+                     fmt::format("{} folders for {} needed libraries", folders - 1, needs));
+  }
+}
+
 void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
   std::size_t total = 0;
   for (const Elf64_Dyn& entry : in.dynamic) {
@@ -443,6 +523,7 @@ void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
   facts.soname = text(DT_SONAME, "DT_SONAME").value_or("");
   facts.rpath = text(DT_RPATH, "DT_RPATH");
   facts.runpath = text(DT_RUNPATH, "DT_RUNPATH");
+  check_searches(facts);
   facts.flags = in.value(DT_FLAGS).value_or(0);
   facts.flags_1 = in.value(DT_FLAGS_1).value_or(0);
   facts.packed_relative = in.value(dt_relr).has_value();
@@ -620,6 +701,7 @@ ElfFacts read_elf(const FileView& file) {
     facts.file_size = stub->original_size;
   }
   std::string stated = std::move(facts.rejection);  // by a slice, of its original
+  check_relro(in.layout.segments);
   facts.rejection = rejection_of_header(in.layout.header);
   if (facts.rejection.empty()) facts.rejection = rejection_of_segments(in.layout.segments);
   std::optional<FileRange> dynamic = dynamic_range(in.layout);

@@ -81,6 +81,25 @@ std::string rejection_of_segments(const std::vector<Elf64_Phdr>& segments) {
   return {};
 }
 
+void check_relro(const std::vector<Elf64_Phdr>& segments) {
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_LOAD) continue;
+    LoadCommand load(segment);
+    begin = std::min(begin, load.begin);
+    end = std::max({end, load.data_end, load.memory_end});
+  }
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_GNU_RELRO) continue;
+    // glibc _dl_protect_relro rounds both ends down.
+    std::uint64_t first = page_down(segment.p_vaddr);
+    std::uint64_t last = page_down(segment.p_vaddr + segment.p_memsz);
+    if (first != last && (first < begin || last > end || last < first)) {
+      throw Unreadable("PT_GNU_RELRO", std::nullopt, "reaches out of the PT_LOADs");
+    }
+  }
+}
+
 namespace {
 
 struct NeededTag {

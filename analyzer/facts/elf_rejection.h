@@ -13,6 +13,9 @@ namespace wheelvet {
 /// Each gives the reason, in glibc's words where it has any; empty when there is none.
 std::string rejection_of_header(const Elf64_Ehdr& header);
 std::string rejection_of_segments(const std::vector<Elf64_Phdr>& segments);
+/// Unreadable when what is made read-only after relocation reaches out of the object: whatever lies
+/// there is hit.
+void check_relro(const std::vector<Elf64_Phdr>& segments);
 std::string rejection_of_dynamic(const ElfLayout& layout, const std::vector<Elf64_Dyn>& dynamic);
 /// True when the loader knows what to do for that type of relocation.
 bool is_known_relocation(std::uint16_t machine, std::uint32_t type);

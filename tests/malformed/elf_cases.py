@@ -9,7 +9,7 @@ import elf_file
 
 # What stands for many of its kind: an import with a version and one that may stay away, a definition with a version
 # and one without, the first and a usual relocation.
-SWEPT = re.compile(r"e_|text\.|data\.|dynamic\.|stack\.|note\.|tls\.|DT_|symbol[01457]\.|versym[0157]$|rela[015]\.|jmprel0\.|"
+SWEPT = re.compile(r"e_|text\.|data\.|dynamic\.|stack\.|note\.|tls\.|relro\.|DT_|symbol[01457]\.|versym[0157]$|rela[015]\.|jmprel0\.|"
                    r"verneed|verdef|gnu\.|sysv\.")
 SWEPT_IN_PROVIDER = re.compile(r"symbol[01]\.|versym[01]$|verdef[01]\.|gnu\.|sysv\.|DT_\w+\.d_val$|e_type|e_machine|"
                                r"e_ident\.(class|data)|data\.p_(vaddr|filesz)")
@@ -158,6 +158,7 @@ HURTING = {
     "a chain of one hash": lambda: one_chain(6000),
     "a chain of DT_HASH with all names": lambda: one_sysv_chain(6000),
     "a chain of DT_HASH that never ends": lambda: endless_chain(6000),
+    "4,000 needs that are nowhere": lambda: many_needs(4000),
     "20,000 needs that are nowhere": lambda: many_needs(20_000),
     "100,000 folders and 100 needs": lambda: long_runpath(100_000, 100),
     "10,000 versions": lambda: many_versions(10_000),

@@ -24,7 +24,7 @@ VERDEF = (("vd_version", 2), ("vd_flags", 2), ("vd_ndx", 2), ("vd_cnt", 2), ("vd
 VERDAUX = (("vda_name", 4), ("vda_next", 4))
 DT = dict(NULL=0, NEEDED=1, PLTRELSZ=2, PLTGOT=3, HASH=4, STRTAB=5, SYMTAB=6, RELA=7, RELASZ=8, RELAENT=9, STRSZ=10,
           SYMENT=11, SONAME=14, RPATH=15, REL=17, RELSZ=18, RELENT=19, PLTREL=20, TEXTREL=22, JMPREL=23, RUNPATH=29,
-          FLAGS=30, RELRSZ=35, RELR=36, RELRENT=37, GNU_HASH=0x6FFFFEF5, VERSYM=0x6FFFFFF0, FLAGS_1=0x6FFFFFFB,
+          FLAGS=30, RELRSZ=35, RELR=36, RELRENT=37, GNU_HASH=0x6FFFFEF5, VERSYM=0x6FFFFFF0, RELACOUNT=0x6FFFFFF9, FLAGS_1=0x6FFFFFFB,
           VERDEF=0x6FFFFFFC, VERDEFNUM=0x6FFFFFFD, VERNEED=0x6FFFFFFE, VERNEEDNUM=0x6FFFFFFF,
           AUXILIARY=0x7FFFFFFD, FILTER=0x7FFFFFFF)
 FUNC, OBJECT, WEAK, GLOBAL = 2, 1, 2, 1
@@ -116,7 +116,7 @@ def library(soname="libcase.so", needed=(), symbols=(), defines=(), runpath="$OR
     texts += [encoded(value) for _, value in (*extra, *before_end) if isinstance(value, (str, bytes))]
     strings, offsets = strings_of(texts)
     index = {}
-    at = align(0x40 + 56 * 6)
+    at = align(0x40 + 56 * 7)
 
     def place(name, size):
         nonlocal at
@@ -214,7 +214,7 @@ def library(soname="libcase.so", needed=(), symbols=(), defines=(), runpath="$OR
                 (DT["SYMTAB"], file.tables["symbols"]), (DT["SYMENT"], 24)]
     entries += [(DT["GNU_HASH"], file.tables["gnu_hash"])] if gnu else []
     entries += [(DT["HASH"], file.tables["hash"])] if sysv else []
-    entries += [(DT["RELA"], file.tables["rela"]), (DT["RELASZ"], 24 * (count + 1)), (DT["RELAENT"], 24)]
+    entries += [(DT["RELA"], file.tables["rela"]), (DT["RELASZ"], 24 * (count + 1)), (DT["RELAENT"], 24), (DT["RELACOUNT"], 1)]
     if imports:
         entries += [(DT["JMPREL"], file.tables["jmprel"]), (DT["PLTRELSZ"], 24 * len(imports)), (DT["PLTREL"], 7),
                     (DT["PLTGOT"], data + 0x200)]
@@ -238,8 +238,9 @@ def library(soname="libcase.so", needed=(), symbols=(), defines=(), runpath="$OR
                 (2, 6, data_at + 0x400, data + 0x400, 0, 16 * len(entries), 16 * len(entries), 8),
                 (0x6474E551, 6, 0, 0, 0, 0, 0, 16),
                 (4, 4, note, note, note, 24, 24, 4),
-                (7, 4, data_at + 0x48, data + 0x48, data + 0x48, 8, 16, 8)]
-    for segment, name in zip(segments, ("text", "data", "dynamic", "stack", "note", "tls")):
+                (7, 4, data_at + 0x48, data + 0x48, data + 0x48, 8, 16, 8),
+                (0x6474E552, 4, data_at, data, data, PAGE, PAGE, 1)]
+    for segment, name in zip(segments, ("text", "data", "dynamic", "stack", "note", "tls", "relro")):
         file.put(0x40 + 56 * segments.index(segment), SEGMENT, segment, f"{name}.")
     file.put(0, HEADER, (0x464C457F, 2, 1, 1, 0, 0, 0, 3, machine, 1, 0, 0x40, 0, 0, 64, 56, len(segments), 64, 0, 0))
     return file
