@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <system_error>
 
 #include "device/device_note.h"
 #include "facts/read_facts.h"
@@ -13,6 +10,7 @@
 #include "input/archive.h"
 #include "input/hash.h"
 #include "input/stub_manifest.h"
+#include "input/write_file.h"
 #include "input/zip_writer.h"
 
 namespace wheelvet {
@@ -55,21 +53,6 @@ std::string dist_info_of(const Input& input) {
     if (top.ends_with(".dist-info")) return top;
   }
   return "stub.dist-info";
-}
-
-void write_file(const std::string& path, const std::vector<std::uint8_t>& bytes) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool ok = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
-            std::fflush(file) == 0;
-  int error = errno;
-  if (file) std::fclose(file);
-  if (!ok) {
-    throw Unreadable(Problem{path,
-                             {},
-                             {},
-                             std::nullopt,
-                             "could not be written: " + std::generic_category().message(error)});
-  }
 }
 
 }  // namespace
@@ -130,7 +113,7 @@ StubResult make_stub(const std::string& name, const std::string& output, const N
   if (fs::equivalent(result.path, wheel, ignored)) {
     throw WrongUsage(fmt::format("{} is the wheel itself", result.path));
   }
-  write_file(result.path, bytes);
+  write_file(result.path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   result.size = bytes.size();
   result.origin = input.size;
   return result;

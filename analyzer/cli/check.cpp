@@ -7,6 +7,7 @@
 #include "compare_ranks.h"
 #include "config/baseline.h"
 #include "facts/metadata.h"
+#include "input/write_file.h"
 #include "machine/probe_facts.h"
 #include "report/finding_rows.h"
 #include "report/render.h"

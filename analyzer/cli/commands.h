@@ -42,9 +42,6 @@ Severity threshold_of(const std::string& name);
 /// written.
 void write_output(const Options& options, const std::string& text);
 
-/// Writes to a file. Unreadable (exit 3) when it cannot all be written.
-void write_file(const std::string& path, const std::string& text);
-
 /// True when the output may be coloured.
 bool use_color(const Options& options);
 

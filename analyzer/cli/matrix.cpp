@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "input/write_file.h"
 #include "matrix/merge.h"
 #include "matrix/result_cache.h"
 #include "matrix/run_matrix.h"

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/option_table.h"
+#include "report/printable.h"
 #include "report/version.h"
 
 namespace wheelvet::cli {
@@ -617,7 +618,13 @@ Options read_options(int argc, char** argv, int& exit_code) {
       }
     }
   } catch (const CLI::ParseError& error) {
-    exit_code = app.exit(error) == 0 ? 0 : 2;
+    bool answered = error.get_exit_code() == 0;  // help or version
+    if (answered) {
+      app.exit(error);
+    } else {
+      fmt::print(stderr, "{}\nRun with --help for more information.\n", printable(error.what()));
+    }
+    exit_code = answered ? 0 : 2;
   }
   return options;
 }

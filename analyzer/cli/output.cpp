@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "input/write_file.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet::cli {
@@ -24,24 +25,6 @@ void write_all(std::FILE* file, const std::string& name, const std::string& text
 }
 
 }  // namespace
-
-void write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (!file) {
-    throw Unreadable(Problem{path,
-                             {},
-                             {},
-                             std::nullopt,
-                             "could not be opened: " + std::generic_category().message(errno)});
-  }
-  try {
-    write_all(file, path, text);
-  } catch (...) {
-    std::fclose(file);
-    throw;
-  }
-  std::fclose(file);
-}
 
 void write_output(const Options& options, const std::string& text) {
   if (options.output.empty()) {

@@ -31,6 +31,11 @@ std::vector<Mapped> mapped_ranges(const ElfFacts& elf) {
 
 DeviceCode scan_device_code(const FileView& file, bool kernels) {
   constexpr std::uint64_t block = 256u << 10;
+  // No linker makes a library of half that size; a sparse file claims more for nothing.
+  constexpr std::uint64_t most = std::uint64_t{16} << 30;
+  if (file.size > most) {
+    throw Unreadable("device code", std::nullopt, "the file is larger than 16 GiB: not searched");
+  }
   DeviceScan scan(file.size, kernels);
   while (scan.position() < file.size) {
     std::uint64_t at = scan.position();

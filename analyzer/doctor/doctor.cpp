@@ -24,6 +24,7 @@
 #include "doctor/toolkits.h"
 #include "doctor/triton_tools.h"
 #include "doctor/words.h"
+#include "input/write_file.h"
 #include "machine/environment.h"
 #include "machine/find_machine.h"
 #include "machine/tree.h"
@@ -229,13 +230,6 @@ std::string read_list(const std::string& path) {
   return text;
 }
 
-void write_list(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw Unreadable(Problem{path, {}, {}, std::nullopt, "could not be written"});
-}
-
 }  // namespace
 
 DoctorReport examine(const DoctorRequest& request) {
@@ -286,7 +280,7 @@ DoctorReport examine(const DoctorRequest& request) {
   report.problems.insert(report.problems.end(), host.problems.begin(), host.problems.end());
   report.complete = report.problems.empty();
   report.headline = headline_of(report);
-  if (!request.record.empty()) write_list(request.record, record_expectations(host, rules));
+  if (!request.record.empty()) write_file(request.record, record_expectations(host, rules));
   if (!request.write_fix.empty()) {
     std::vector<Finding> open = report.findings;
     std::erase_if(open, [](const Finding& each) { return !each.suppressed.empty(); });

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "doctor/site_script.h"
 #include "doctor/toolkits.h"
 #include "doctor/words.h"
+#include "input/write_file.h"
 #include "machine/tree.h"
 
 namespace wheelvet {
@@ -395,13 +395,10 @@ struct Planner {
   }
 };
 
-void write_file(const fs::path& path, const std::string& text) {
+void write_below(const fs::path& path, const std::string& text) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw Unreadable(Problem{path.string(), {}, {}, std::nullopt, "could not be written"});
+  write_file(path.string(), text);
 }
 
 }  // namespace
@@ -460,12 +457,12 @@ std::vector<WrittenFix> write_fixes(const FixPlan& plan, const std::string& fold
   for (const FixedFile& file : plan.files) {
     // The paths are ours or of files that were read: absolute, and below DIR/root here.
     fs::path inside = fs::path(file.path).lexically_normal().relative_path();
-    write_file(base / "root" / inside, file.after);
+    write_below(base / "root" / inside, file.after);
     diff += unified_diff(file.path, file.before, file.after);
     out.push_back({"root/" + inside.string(), file.path, file.settles});
   }
   if (!diff.empty()) {
-    write_file(base / "changes.diff", diff);
+    write_below(base / "changes.diff", diff);
     out.push_back({"changes.diff", {}, {}});
   }
   std::vector<std::string> ids;
@@ -476,7 +473,7 @@ std::vector<WrittenFix> write_fixes(const FixPlan& plan, const std::string& fold
       text += fmt::format("{}  # settles {}\n", line, id);
       settled.insert(id);
     }
-    write_file(base / "constraints.txt", text);
+    write_below(base / "constraints.txt", text);
     out.push_back({"constraints.txt", {}, {settled.begin(), settled.end()}});
   }
   if (!plan.commands.empty()) {
@@ -486,7 +483,7 @@ std::vector<WrittenFix> write_fixes(const FixPlan& plan, const std::string& fold
       if (std::find(ids.begin(), ids.end(), command.settles) == ids.end())
         ids.push_back(command.settles);
     }
-    write_file(base / "commands.sh", text);
+    write_below(base / "commands.sh", text);
     out.push_back({"commands.sh", {}, ids});
   }
   return out;

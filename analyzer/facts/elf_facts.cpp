@@ -6,7 +6,9 @@
 
 #include "device/device_note.h"
 #include "facts/elf_layout.h"
+#include "facts/elf_rejection.h"
 #include "facts/elf_stub.h"
+#include "facts/own_names.h"
 
 namespace wheelvet {
 namespace {
@@ -14,7 +16,6 @@ namespace {
 // More versions than an index can name (15 bits) are no file a linker made.
 constexpr std::size_t max_versions = 1u << 15;
 constexpr std::uint64_t relocations_per_read = 1u << 16;
-constexpr std::int64_t dt_relr = 36;  // DT_RELR, gABI; not in every elf.h
 // Entries may share one long name, and note segments the same bytes: copying them would multiply a
 // small file into gigabytes. Linux takes no path longer than 4096 bytes; a list of folders may be
 // longer.
@@ -129,20 +130,55 @@ void note_use(std::vector<std::uint8_t>& uses, std::uint64_t limit, std::uint32_
               std::uint8_t use, std::uint64_t offset) {
   // Symbol 0 stands for the module itself; only whether it needs static TLS is kept of it.
   if (index == 0) use &= used_by_static_tls;
-  if (use == used_by_none) return;
-  if (index >= limit) {
+  if (index != 0 && index >= limit) {
     throw Unreadable(
         "relocation", offset,
         fmt::format("names symbol {}, but at most {} fit in the table's segment", index, limit));
   }
+  if (use == used_by_none) return;
   if (index >= uses.size()) uses.resize(index + 1);
   uses[index] = static_cast<std::uint8_t>(uses[index] | use);
 }
 
+// Where relocations may write, and the first reason why the loader cannot do one of them.
+struct Targets {
+  Pages pages;
+  bool text;  // it makes read-only segments writable for them
+
+  explicit Targets(const Reader& in)
+      : pages(in.layout.segments),
+        text(in.value(DT_TEXTREL).has_value() || (in.value(DT_FLAGS).value_or(0) & DF_TEXTREL)) {}
+
+  // Unreadable when it writes outside the object, over whatever lies there.
+  std::string rejection_of(std::uint16_t machine, std::uint32_t type, std::uint64_t target,
+                           std::uint64_t offset) const {
+    if (!is_known_relocation(machine, type)) {
+      return fmt::format("unexpected reloc type {:#04x}", type);
+    }
+    if (type == 0) return {};  // R_X86_64_NONE, R_AARCH64_NONE
+    std::optional<std::uint32_t> first = pages.flags_at(target), last = pages.flags_at(target + 7);
+    if (!first || !last) {
+      throw Unreadable("r_offset", offset, fmt::format("{:#x} lies in no PT_LOAD", target));
+    }
+    if (text || (*first & *last & PF_W)) return {};
+    return fmt::format("a relocation writes to {:#x}, which may not be written", target);
+  }
+
+  // The loader calls what these name in the middle of its work.
+  std::string rejection_of_resolver(std::uint16_t machine, std::uint32_t type,
+                                    std::uint64_t resolver) const {
+    if (type != (machine == EM_X86_64 ? R_X86_64_IRELATIVE : R_AARCH64_IRELATIVE)) return {};
+    if (pages.flags_at(resolver).value_or(0) & PF_X) return {};
+    return fmt::format("an IRELATIVE relocation calls {:#x}, where no code is", resolver);
+  }
+};
+
 // One relocation table, in pieces, so that nothing of its size is ever allocated.
 template <class Entry>
 void read_relocation_table(const Reader& in, const FileRange& table, std::uint64_t size,
-                           std::uint64_t symbol_limit, std::vector<std::uint8_t>& uses) {
+                           std::uint64_t symbol_limit, std::vector<std::uint8_t>& uses,
+                           std::string& rejection) {
+  Targets targets(in);
   std::uint64_t count = size / sizeof(Entry);
   for (std::uint64_t first = 0; first < count; first += relocations_per_read) {
     std::uint64_t n = std::min(relocations_per_read, count - first);
@@ -154,13 +190,22 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
       auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(entry.r_info));
       note_use(uses, symbol_limit, symbol, relocation_use(in.layout.header.e_machine, type),
                offset + i * sizeof(Entry));
+      std::string reason = targets.rejection_of(in.layout.header.e_machine, type, entry.r_offset,
+                                                offset + i * sizeof(Entry));
+      if constexpr (std::is_same_v<Entry, Elf64_Rela>) {
+        if (reason.empty())
+          reason = targets.rejection_of_resolver(in.layout.header.e_machine, type,
+                                                 static_cast<std::uint64_t>(entry.r_addend));
+      }
+      if (rejection.empty()) rejection = std::move(reason);
     }
   }
 }
 
 // A RelocationUse set per symbol, as long as the highest index referred to. DT_RELR holds no
 // symbols.
-std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbol_limit) {
+std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbol_limit,
+                                           std::string& rejection) {
   struct Table {
     std::int64_t address, size;
     bool with_addend;
@@ -178,9 +223,9 @@ std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbo
     if (!range) continue;
     if (size > range->size) throw Unreadable(table.name, range->offset, "ends after its segment");
     if (table.with_addend) {
-      read_relocation_table<Elf64_Rela>(in, *range, size, symbol_limit, uses);
+      read_relocation_table<Elf64_Rela>(in, *range, size, symbol_limit, uses, rejection);
     } else {
-      read_relocation_table<Elf64_Rel>(in, *range, size, symbol_limit, uses);
+      read_relocation_table<Elf64_Rel>(in, *range, size, symbol_limit, uses, rejection);
     }
   }
   return uses;
@@ -188,7 +233,8 @@ std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbo
 
 // DT_GNU_HASH: four words, bloom filter, buckets, then a chain word per symbol from `symoffset` on.
 // Its size is not stated anywhere: the chain of the highest bucket ends it.
-std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_count) {
+std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_count,
+                                        std::string& rejection) {
   std::optional<FileRange> table = in.table(DT_GNU_HASH, "DT_GNU_HASH");
   if (!table) return {};
   constexpr const char* field = "DT_GNU_HASH";
@@ -198,6 +244,9 @@ std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_
   std::uint64_t bloom_words = load<std::uint32_t>(head, 8, field);
   std::uint64_t chains_at = 16 + bloom_words * 8 + buckets * 4;
   std::vector<std::uint8_t> bytes = in.copy(*table, chains_at, field);
+  if ((bloom_words & (bloom_words - 1)) != 0 && rejection.empty()) {
+    rejection = "Assertion `(bitmask_nwords & (bitmask_nwords - 1)) == 0' failed!";
+  }
   std::uint64_t highest = 0;
   for (std::uint64_t i = 0; i < buckets; ++i) {
     highest = std::max<std::uint64_t>(
@@ -253,16 +302,22 @@ void check_names(const SymbolTable& table, const FileRange& at) {
   }
 }
 
-SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub) {
+SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub, ElfFacts& facts) {
   SymbolTable table;
   table.strings = read_strings(in);
   std::optional<FileRange> symbols = in.table(DT_SYMTAB, "DT_SYMTAB");
   if (!symbols) return table;
   std::uint64_t limit = symbols->size / sizeof(Elf64_Sym);
   std::uint64_t count = 0;
-  table.gnu_hash = read_gnu_hash(in, count);
-  table.sysv_hash = read_sysv_hash(in, count);
-  table.relocations = stub ? std::move(stub->relocations) : read_relocations(in, limit);
+  table.gnu_hash = read_gnu_hash(in, count, facts.rejection);
+  try {
+    table.sysv_hash = read_sysv_hash(in, count);
+  } catch (const Unreadable&) {
+    if (table.gnu_hash.empty()) throw;
+    facts.oddities.emplace_back("DT_HASH does not fit: the loader goes by DT_GNU_HASH");
+  }
+  table.relocations =
+      stub ? std::move(stub->relocations) : read_relocations(in, limit, facts.rejection);
   count = std::max<std::uint64_t>(count, table.relocations.size());
   if (count > limit) {
     throw Unreadable(
@@ -276,6 +331,7 @@ SymbolTable read_symbols(const Reader& in, std::optional<StubNote>& stub) {
     table.versions = in.copy(*versions, count * sizeof(Elf64_Versym), "DT_VERSYM");
   }
   check_names(table, *symbols);
+  table.not_at_home = names_not_at_home(table);
   return table;
 }
 
@@ -338,6 +394,29 @@ void read_version_definitions(const Reader& in, ElfFacts& facts) {
                                          (def.vd_flags & VER_FLG_BASE) != 0});
     return std::uint64_t{def.vd_next};
   });
+}
+
+// The loader reads behind its table of versions for an index above all of them.
+void check_version_indices(const ElfFacts& facts) {
+  const SymbolTable& table = facts.symbols;
+  if (table.versions.empty()) return;
+  std::uint16_t highest = 0;
+  for (const VersionNeed& need : facts.version_needs) {
+    for (const NeededVersion& version : need.versions) {
+      highest = std::max<std::uint16_t>(highest, version.index & 0x7fff);
+    }
+  }
+  for (const VersionDefinition& each : facts.version_definitions) {
+    highest = std::max<std::uint16_t>(highest, each.index & 0x7fff);
+  }
+  for (std::size_t i = 0; i < table.count; ++i) {
+    auto index = load<std::uint16_t>(table.versions, i * 2, "DT_VERSYM") & 0x7fff;
+    if (index <= highest) continue;
+    // An undefined name that nothing refers to is never asked for its version.
+    if (table.relocations[i] == used_by_none && (table.undefined(i) || highest == 0)) continue;
+    throw Unreadable("DT_VERSYM", std::nullopt,
+                     fmt::format("symbol {} has version {}, the highest is {}", i, index, highest));
+  }
 }
 
 void read_strings_of_dynamic(const Reader& in, ElfFacts& facts) {
@@ -418,6 +497,9 @@ void read_note_segment(Bytes bytes, std::uint64_t alignment, ElfFacts& facts,
     if (name == stub_note_name && note.n_type == stub_note_type) stub = read_stub_note(desc);
     if (name == stub_note_name && note.n_type == device_note_type) {
       facts.device_note.assign(desc.begin(), desc.end());
+    }
+    if (name == stub_note_name && note.n_type == rejection_note_type) {
+      facts.rejection.assign(desc.begin(), desc.end());
     }
     at = desc_at + padded(note.n_descsz);
   }
@@ -537,15 +619,21 @@ ElfFacts read_elf(const FileView& file) {
     facts.from_stub = true;
     facts.file_size = stub->original_size;
   }
+  std::string stated = std::move(facts.rejection);  // by a slice, of its original
+  facts.rejection = rejection_of_header(in.layout.header);
+  if (facts.rejection.empty()) facts.rejection = rejection_of_segments(in.layout.segments);
   std::optional<FileRange> dynamic = dynamic_range(in.layout);
   if (!dynamic) return facts;
   Bytes bytes = file.bytes(dynamic->offset, dynamic->size);
   in.dynamic = read_dynamic(bytes);
   in.tables = table_ranges(in.layout, in.dynamic);
-  facts.symbols = read_symbols(in, stub);
+  if (facts.rejection.empty()) facts.rejection = rejection_of_dynamic(in.layout, in.dynamic);
+  facts.symbols = read_symbols(in, stub, facts);
   read_strings_of_dynamic(in, facts);
   read_version_needs(in, facts);
   read_version_definitions(in, facts);
+  check_version_indices(facts);
+  if (stub) facts.rejection = stated;  // its own tables are not those that the original had
   note_oddities(in, *dynamic, facts);
   return facts;
 }

@@ -1,5 +1,7 @@
 #include "facts/elf_layout.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace wheelvet {
@@ -7,6 +9,8 @@ namespace {
 
 // An only-keep-debug file has the program headers of its original but none of the bytes.
 constexpr std::uint64_t max_note_bytes = 8u << 20;
+// Linkers make four to seven; every one is compared with all others.
+constexpr std::size_t max_loads = 256;
 
 bool starts_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() &&
@@ -89,12 +93,18 @@ ElfLayout read_layout(const FileView& file) {
   layout.header = read_header(file.bytes(0, sizeof(Elf64_Ehdr)));
   FileRange range = program_headers(layout.header, file.size);
   Bytes bytes = file.bytes(range.offset, range.size);
+  std::size_t loads = 0;
   for (std::uint64_t at = 0; at < range.size; at += sizeof(Elf64_Phdr)) {
     layout.segments.push_back(load<Elf64_Phdr>(bytes, at, "program header"));
     const Elf64_Phdr& segment = layout.segments.back();
     if (segment.p_type == PT_LOAD && !fits(segment.p_offset, segment.p_filesz, file.size)) {
       throw Unreadable("PT_LOAD", range.offset + at,
                        "segment ends after the file: truncated or damaged");
+    }
+    loads += segment.p_type == PT_LOAD;
+    if (loads > max_loads) {
+      throw Unreadable("PT_LOAD", range.offset + at,
+                       fmt::format("more than {} of them", max_loads));
     }
   }
   return layout;
@@ -152,15 +162,16 @@ std::vector<FileRange> table_ranges(const ElfLayout& layout,
     std::int64_t address_tag;
     std::int64_t size_tag;  // 0: not stated
   };
-  static constexpr std::array<Table, 9> tables = {{{DT_STRTAB, DT_STRSZ},
-                                                   {DT_SYMTAB, 0},
-                                                   {DT_GNU_HASH, 0},
-                                                   {DT_HASH, 0},
-                                                   {DT_VERSYM, 0},
-                                                   {DT_VERNEED, 0},
-                                                   {DT_VERDEF, 0},
-                                                   {DT_RELA, DT_RELASZ},
-                                                   {DT_JMPREL, DT_PLTRELSZ}}};
+  static constexpr std::array<Table, 10> tables = {{{DT_STRTAB, DT_STRSZ},
+                                                    {DT_SYMTAB, 0},
+                                                    {DT_GNU_HASH, 0},
+                                                    {DT_HASH, 0},
+                                                    {DT_VERSYM, 0},
+                                                    {DT_VERNEED, 0},
+                                                    {DT_VERDEF, 0},
+                                                    {DT_RELA, DT_RELASZ},
+                                                    {dt_relr, dt_relrsz},
+                                                    {DT_JMPREL, DT_PLTRELSZ}}};
   std::vector<FileRange> ranges;
   for (const Elf64_Phdr& segment : layout.segments) {
     if (segment.p_type == PT_NOTE && fits(segment.p_offset, segment.p_filesz, layout.file_size) &&

@@ -13,6 +13,9 @@
 
 namespace wheelvet {
 
+// Packed relative relocations (gABI); not in every elf.h.
+inline constexpr std::int64_t dt_relrsz = 35, dt_relr = 36, dt_relrent = 37;
+
 struct FileRange {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;

@@ -127,6 +127,10 @@ std::vector<std::uint8_t> notes(const ElfFacts& facts, const std::vector<Elf64_P
   if (!facts.device_note.empty()) {
     put_note(out, stub_note_name, device_note_type, facts.device_note);
   }
+  if (!facts.rejection.empty()) {
+    const auto* text = reinterpret_cast<const std::uint8_t*>(facts.rejection.data());
+    put_note(out, stub_note_name, rejection_note_type, Bytes(text, facts.rejection.size()));
+  }
   put_note(out, stub_note_name, stub_note_type,
            write_stub_note({facts.file_size, segments, facts.symbols.relocations}));
   return out;

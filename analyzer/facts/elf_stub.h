@@ -13,6 +13,8 @@ namespace wheelvet {
 
 inline constexpr const char* stub_note_name = "wheelvet";
 inline constexpr std::uint32_t stub_note_type = 1;
+inline constexpr std::uint32_t rejection_note_type =
+    3;  ///< ElfFacts::rejection; 2 is device_note.h's
 inline constexpr std::uint64_t max_stub_note_bytes = 64u << 20;
 
 /// What a slice cannot hold in ELF's own structures.

@@ -346,7 +346,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.input = i;
     bool archived = input.kind == InputKind::wheel || input.kind == InputKind::stub;
     if (archived && input.members.empty()) continue;  // its Problem is known already
-    if (archived) archives[i] = std::make_unique<RandomFile>(input.path);
+    if (archived) archives[i] = open_again(input);
     if (input.kind != InputKind::file) read_packages(input, archives[i].get(), out);
     RecordCheck record;
     if (input.kind == InputKind::wheel) record = read_record_of(input, *archives[i], out);

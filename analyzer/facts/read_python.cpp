@@ -50,7 +50,7 @@ class Reader {
  public:
   Reader(const Input& input, const std::set<std::string>& known, InputFacts& facts, unsigned jobs)
       : input_(input), described_(known), facts_(facts), jobs_(jobs) {
-    if (input.kind == InputKind::wheel) archive_ = std::make_unique<RandomFile>(input.path);
+    if (input.kind == InputKind::wheel) archive_ = open_again(input);
     for (const Member& member : input.members) {
       if (!member.name.ends_with(".py")) continue;
       facts.python_read = true;

@@ -25,7 +25,10 @@ constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64
                         locator64_size = 20;
 constexpr std::uint16_t flag_encrypted = 0x1, flag_descriptor = 0x8, flag_strong = 0x40,
                         flag_utf8 = 0x800;
-constexpr std::uint16_t extra_zip64 = 0x0001, extra_unicode_path = 0x7075;
+constexpr std::uint16_t extra_zip64 = 0x0001, extra_unicode_path = 0x7075, extra_aes = 0x9901;
+// Stored and deflated members with zip64 need no more than 4.5 (APPNOTE 4.4.3.2). unzip passes over
+// what asks for more than 4.6, and Python's zipfile refuses what asks for more than 6.3.
+constexpr std::uint8_t newest_version = 46;
 // A directory over this size is no wheel's: the largest real ones are under 5 MB.
 constexpr std::uint64_t max_directory = 256u << 20;
 // Real libraries pack two- to twenty-fold.
@@ -43,6 +46,7 @@ struct Entry {
   std::uint64_t packed = 0, size = 0, header_offset = 0, data_offset = 0;
   std::uint32_t attributes = 0;
   std::uint16_t made_by = 0;
+  std::uint8_t version_needed = 0;
 };
 
 void fault(Input& input, std::string_view rule, std::string_view member, std::string detail,
@@ -71,8 +75,14 @@ void check_extra(Bytes extra, const std::string& name, Input& input) {
     at += 4 + load<std::uint16_t>(extra, at + 2, "extra field");
   }
   if (at > extra.size()) fault(input, "ARC-017", name, "an extra field ends after its place");
+  // Zeros that pad are read over by everybody.
+  Bytes rest = extra.subspan(std::min<std::uint64_t>(at, extra.size()));
+  if (std::any_of(rest.begin(), rest.end(), [](std::uint8_t b) { return b != 0; })) {
+    fault(input, "ARC-017", name, "bytes behind the last extra field");
+  }
   if (seen[extra_zip64] > 1) fault(input, "ARC-017", name, "two zip64 extra fields");
   if (seen[extra_unicode_path] > 1) fault(input, "ARC-017", name, "two Unicode path extra fields");
+  if (seen[extra_aes] > 0) fault(input, "ARC-009", name, "an extra field of AES encryption");
 }
 
 // Fields of 0xffffffff stand in the zip64 extra, in a fixed order, those only (APPNOTE 4.5.3).
@@ -211,6 +221,7 @@ std::vector<Entry> read_central(Bytes bytes, const Directory& directory, Input& 
          load<std::uint32_t>(bytes, at, field) == central_signature) {
     Entry entry;
     entry.made_by = load<std::uint16_t>(bytes, at + 4, field);
+    entry.version_needed = load<std::uint8_t>(bytes, at + 6, field);
     entry.flags = load<std::uint16_t>(bytes, at + 8, field);
     entry.method = load<std::uint16_t>(bytes, at + 10, field);
     entry.crc = load<std::uint32_t>(bytes, at + 16, field);
@@ -246,6 +257,12 @@ std::vector<Entry> read_central(Bytes bytes, const Directory& directory, Input& 
   return entries;
 }
 
+void check_version(std::uint8_t needed, const std::string& name, Input& input) {
+  if (needed <= newest_version) return;
+  fault(input, "ARC-009", name,
+        fmt::format("asks for version {}.{} of the format", needed / 10, needed % 10));
+}
+
 // Compares the local header with the central one and fills in where the data start.
 void check_local(const RandomFile& file, const Directory& directory, Entry& entry, Input& input) {
   constexpr const char* field = "local header";
@@ -268,6 +285,7 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   entry.data_offset = entry.header_offset + whole;
 
   Entry local;
+  local.version_needed = load<std::uint8_t>(bytes, 4, field);
   local.flags = load<std::uint16_t>(bytes, 6, field);
   local.method = load<std::uint16_t>(bytes, 8, field);
   local.crc = load<std::uint32_t>(bytes, 14, field);
@@ -285,6 +303,7 @@ void check_local(const RandomFile& file, const Directory& directory, Entry& entr
   };
   if (local.name != entry.name) differ("name");
   if (local.method != entry.method) differ("compression method");
+  check_version(std::max(local.version_needed, entry.version_needed), entry.name, input);
   if ((local.flags ^ entry.flags) & (flag_encrypted | flag_descriptor | flag_utf8)) {
     differ("flags");
   }
@@ -485,6 +504,15 @@ void read_archive(const RandomFile& file, Input& input) {
     input.members.push_back({std::move(entry.name), entry.size, entry.packed, entry.header_offset,
                              entry.data_offset, entry.crc, entry.method});
   }
+}
+
+std::unique_ptr<RandomFile> open_again(const Input& input) {
+  auto file = std::make_unique<RandomFile>(input.path);
+  if (file->size() != input.size) {
+    throw Unreadable(
+        Problem{input.label, {}, {}, std::nullopt, "was replaced or changed while it was read"});
+  }
+  return file;
 }
 
 std::vector<std::uint8_t> read_member(const RandomFile& file, const Member& member,

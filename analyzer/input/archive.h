@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "facts/bytes.h"
@@ -10,6 +11,10 @@
 #include "wheelvet/input.h"
 
 namespace wheelvet {
+
+/// Opens an archive whose directory was read, for its members; Unreadable when it is another file
+/// by now.
+std::unique_ptr<RandomFile> open_again(const Input& input);
 
 /// Fills members, faults, size and identity of a wheel from the raw archive (APPNOTE.TXT 6.3.9):
 /// end record, central directory, every local header. Nothing is inflated. Unreadable when there is

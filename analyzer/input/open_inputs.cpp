@@ -120,6 +120,13 @@ bool add_entry(const fs::directory_entry& entry, Walk& walk) {
     walk.problem(walk.name_of(entry.path()), "permission denied");
   } else if (!walk.root.empty() && entry.is_symlink(ignored)) {
     add_file(entry, walk);  // absolute inside the root: dangling for this host
+  } else if (std::string name = walk.name_of(entry.path()); is_library_name(name)) {
+    std::error_code error;
+    fs::file_type type = entry.status(error).type();
+    // A dead link is nothing to the loader either.
+    if (type == fs::file_type::none) walk.problem(name, error.message());
+    bool is_there = type != fs::file_type::none && type != fs::file_type::not_found;
+    if (is_there) walk.problem(name, "is not a regular file");
   }
   return false;
 }

@@ -20,6 +20,7 @@ struct Wanted {
   bool family_known = false;       // found out when it is asked for, which it often is not
   std::optional<bool> asked = {};  // of the history; the same names for all files of a scene
   bool copy = false;               // for a copy relocation: the program's own symbol does not count
+  bool called = false;             // for a jump slot as well, which is a lookup of its own
 };
 
 // How an object refers to one of its symbols (glibc's type classes): each kind of relocation is a
@@ -179,7 +180,7 @@ class Binder {
       bool own_tls = !table.undefined(i) && (table.relocations[i] & used_by_static_tls) != 0;
       // A name that the object defines itself is there; which definition wins matters to those who
       // keep all bindings.
-      bool judged = keep_bound_ || table.undefined(i);
+      bool judged = keep_bound_ || sought(table, i);
       Symbol symbol = judged ? table.at(i) : Symbol();
       // A reference that binds inside its own object is not looked up (glibc elf/dl-reloc.c).
       bool looked_up = judged && symbol.binding != STB_LOCAL && symbol.visibility != STV_HIDDEN &&
@@ -200,6 +201,7 @@ class Binder {
       Wanted wanted{LookupName(symbol.name, reference == Reference::plt), std::nullopt, {}};
       if (versions.any()) wanted.version = versions.of(symbol.version);
       wanted.copy = reference == Reference::copy;
+      wanted.called = !keep_bound_ && (symbol.relocations & (used_by_plt | used_by_tls)) != 0;
       Binding binding = look_up(index, load, wanted);
       binding.symbol = number;
       if (binding.outcome == Outcome::bound && symbol.visibility == STV_PROTECTED) {
@@ -246,6 +248,10 @@ class Binder {
       std::optional<std::size_t> found =
           find_definition(*elf, versions, wanted.name, wanted.version);
       if (!found) return false;
+      if (wanted.called && elf->symbols.undefined(*found)) {
+        wanted.name.plt_only = true;  // an undefined symbol with a value serves addresses alone
+        return false;
+      }
       bool versioned = versions.any() && !elf->symbols.versions.empty();
       if (wanted.version && !versioned) {
         check_unversioned(object, *elf, *wanted.version, binding.object);
@@ -348,6 +354,7 @@ class Binder {
   // version definitions passes, and a weak need is not an error (glibc elf/dl-version.c).
   void check_versions(std::size_t index, const ElfFacts& elf) {
     for (const VersionNeed& need : elf.version_needs) {
+      if (need.file.empty()) continue;  // glibc's name of the program, which defines no versions
       std::size_t provider = loaded_as(scene_, link_.plan, need.file);
       if (provider == none) {
         if (!brought_by_others(scene_, link_.plan))
@@ -477,7 +484,7 @@ bool may_concern(const LinkContext& context, const PlannedObject& object, std::s
   const SymbolTable& table = context.scene->files[file].facts->elf.symbols;
   const VersionNames& versions = context.versions_of(file);
   for (std::size_t i = 1; i < table.count; ++i) {
-    if (!table.undefined(i) || table.relocations[i] == used_by_none) continue;
+    if (!sought(table, i)) continue;
     Wanted wanted{LookupName(table.name(i)), std::nullopt, {}};
     if (versions.any()) wanted.version = versions.of(table.at(i).version);
     wanted.family = family_of(*context.scene->rules, wanted.name.text);

@@ -37,8 +37,8 @@ const std::vector<std::string_view>& asked_by(BindMemory& memory, const FileFact
   if (!fresh) return at->second;
   const SymbolTable& table = file.elf.symbols;
   for (std::size_t i = 1; i < table.count; ++i) {
-    bool imported = table.undefined(i) && table.relocations[i] != used_by_none;
-    if (imported && known.asked->contains(table.name(i))) at->second.push_back(table.name(i));
+    if (sought(table, i) && known.asked->contains(table.name(i)))
+      at->second.push_back(table.name(i));
   }
   return at->second;
 }

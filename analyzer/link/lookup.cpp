@@ -2,6 +2,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+
 #include "facts/bytes.h"
 #include "facts/elf_facts.h"
 
@@ -162,6 +164,12 @@ std::optional<std::size_t> find_definition(const ElfFacts& elf, const VersionNam
                   symbol.binding == STB_GNU_UNIQUE;
   if (!bindable) return std::nullopt;
   return found;
+}
+
+bool sought(const SymbolTable& table, std::size_t index) {
+  if (table.relocations[index] == used_by_none) return false;
+  return table.undefined(index) ||
+         std::binary_search(table.not_at_home.begin(), table.not_at_home.end(), index);
 }
 
 std::optional<std::size_t> find_by_name(const ElfFacts& elf, std::string_view name) {

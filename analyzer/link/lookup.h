@@ -47,6 +47,10 @@ std::optional<std::size_t> find_definition(const ElfFacts& elf, const VersionNam
                                            const LookupName& name,
                                            const std::optional<WantedVersion>& version);
 
+/// True for a symbol that the loader looks up for a relocation and that may be found elsewhere: an
+/// import, or one of the object's own that its hash table may not lead to.
+bool sought(const SymbolTable& table, std::size_t index);
+
 /// Any defined global of that name, whatever its version or visibility and whether the hash table
 /// reaches it or not: for explanations.
 std::optional<std::size_t> find_by_name(const ElfFacts& elf, std::string_view name);

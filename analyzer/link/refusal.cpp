@@ -33,6 +33,7 @@ bool wants_executable_stack(const ElfFacts& elf) {
 }  // namespace
 
 std::string refusal_of(const Scene& scene, const ElfFacts& elf, bool opened) {
+  if (!elf.rejection.empty()) return elf.rejection;
   bool gnu = elf.osabi == ELFOSABI_GNU;
   if (elf.osabi != ELFOSABI_SYSV && !gnu) return "ELF file OS ABI invalid";
   if (elf.abi_version != 0 && !(gnu && elf.abi_version < newest_abi_version)) {

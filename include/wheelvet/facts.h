@@ -52,6 +52,8 @@ struct SymbolTable {
   std::vector<std::uint8_t> sysv_hash;    ///< DT_HASH, empty when there is none
   std::vector<std::uint8_t> relocations;  ///< one RelocationUse set per symbol
   std::size_t count = 0;
+  /// Defined ones that relocations refer to and that the object's own hash table may not lead to.
+  std::vector<std::uint32_t> not_at_home;
 
   Symbol at(std::size_t index) const;
   std::string_view name(std::size_t index) const;
@@ -118,6 +120,8 @@ struct ElfFacts {
   std::vector<std::uint8_t> device_note;      ///< stubs: what they carry of the device code
   std::vector<std::uint8_t> program_headers;  ///< Elf64_Phdr of the original, as they stand
 
+  /// Why every release of the loader refuses it, or dies of it; in glibc's words where it has any.
+  std::string rejection;
   /// Facts that make readelf and the loader see different things (a finding, not a Problem).
   std::vector<std::string> oddities;
 };

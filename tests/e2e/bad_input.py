@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from support import PROGRAM, errors, main, report, run, stub, validate
+from support import PROGRAM, errors, main, one_line, report, run, stub, validate
 
 SGL = stub("sgl_kernel-0.3.21")
 FITTING = stub("torch-2.9.1")
@@ -18,10 +18,6 @@ def made(name, content):
     path = WORK / name
     path.write_bytes(content)
     return path
-
-
-def one_line(text):
-    return len(text.strip().splitlines()) == 1
 
 
 def test_a_missing_file_is_wrong_usage():

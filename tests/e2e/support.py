@@ -21,6 +21,10 @@ def run(*arguments, **options):
                           **options)
 
 
+def one_line(text):
+    return len(text.strip().splitlines()) == 1
+
+
 def answer(schema, *arguments, **options):
     """Exit code and parsed output of `wheelvet ... --format json`, validated."""
     done = run(*arguments, "--format", "json", **options)

@@ -112,3 +112,20 @@ def opening_of(lines, path):
     opened = f"file={path} [0];  dynamically loaded"
     begin = next((i for i, line in enumerate(lines) if line.startswith(opened)), None)
     return None if begin is None else account_of(lines[begin:])
+
+
+class Opened:
+    """What a dlopen of `path` by `command` came to: "loads", "refuses" (with an error) or "dies" (of a signal or an
+    assertion). Constructors may do as they like: they come after the load."""
+
+    def __init__(self, command, path):
+        lines, printed, complaint = run([*command, path])
+        self.account = opening_of(lines, path)
+        self.error = error_of(printed, complaint)
+        ended = self.account is not None and self.account.ended
+        if self.error and "Inconsistency detected" in self.error:
+            self.does = "dies"
+        elif self.error:
+            self.does = "refuses"
+        else:
+            self.does = "loads" if ended else "dies"
