@@ -6,6 +6,7 @@
 
 #include "config/glob.h"
 #include "config/scenario_words.h"
+#include "machine/environment.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet::cli {
@@ -39,11 +40,22 @@ std::vector<std::string> paths_of(const Setting& setting, const std::string& fil
   return out;
 }
 
+// Looked at here, where the line is known.
+void require_environment(const std::string& prefix, const std::string& file, unsigned line) {
+  try {
+    find_environment("", std::filesystem::absolute(prefix).lexically_normal().string(), "");
+  } catch (const WrongUsage& wrong) {
+    complain(file, line, fmt::format("env: {}", wrong.what()));
+  }
+}
+
 void apply(const Setting& setting, const std::string& file, Options& options) {
   const std::string& key = setting.key;
   bool path = key == "with" || key == "env" || key == "sysroot" || key == "baseline";
   std::vector<std::string> values = path ? paths_of(setting, file) : setting.values;
   if (values.empty()) return;
+  if (key == "env" && options.sysroot.empty())
+    require_environment(values.front(), file, setting.line);
   if (key == "python") require_python(values.front(), file, setting.line);
   if (key == "gpu") require_gpus(values, file, setting.line);
   if (key == "driver") require_driver(values.front(), file, setting.line);

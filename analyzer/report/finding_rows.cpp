@@ -18,10 +18,10 @@ void add_symbol(const SymbolEvidence& symbol, const Finding& finding,
     rows.push_back({"by", fmt::format("{}", fmt::join(symbol.wanted_by, ", "))});
   }
   if (symbol.near_misses.empty()) rows.push_back({"exported", "nothing of that name"});
-  for (const NearMiss& near : symbol.near_misses) {
-    rows.push_back({"exported", near.readable});
-    rows.push_back({"provider", near.provider});
-    rows.push_back({"differs", near.difference});
+  for (const NearMiss* near : shown_near_misses(symbol)) {
+    rows.push_back({"exported", near->readable});
+    rows.push_back({"provider", near->provider});
+    rows.push_back({"differs", near->difference});
   }
 }
 
@@ -40,6 +40,18 @@ std::string title_key(const Report& report, std::string title) {
 }
 
 }  // namespace
+
+std::vector<const NearMiss*> shown_near_misses(const SymbolEvidence& symbol) {
+  std::vector<const NearMiss*> out;
+  for (const NearMiss& near : symbol.near_misses) {
+    bool again = std::any_of(out.begin(), out.end(), [&](const NearMiss* other) {
+      return other->readable == near.readable && other->provider == near.provider &&
+             other->difference == near.difference;
+    });
+    if (!again) out.push_back(&near);
+  }
+  return out;
+}
 
 std::vector<FindingRow> rows_of(const Finding& finding) {
   std::vector<FindingRow> rows;

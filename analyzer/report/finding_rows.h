@@ -16,6 +16,9 @@ struct FindingRow {
 
 std::vector<FindingRow> rows_of(const Finding& finding);
 
+/// Near misses that read differently: the forms of a constructor have one name for people.
+std::vector<const NearMiss*> shown_near_misses(const SymbolEvidence& symbol);
+
 /// What does not follow from the title: that it does not count, and why.
 std::string remark_of(const Finding& finding);
 

@@ -49,9 +49,9 @@ std::string symbol_rows(const SymbolEvidence& symbol, const Finding& finding) {
     out += row("by", code(fmt::format("{}", fmt::join(symbol.wanted_by, ", "))));
   }
   if (symbol.near_misses.empty()) out += row("exported", "nothing of that name");
-  for (const NearMiss& near : symbol.near_misses) {
-    out += row("exported", marked(near.readable, symbol.readable) + " by " + code(near.provider));
-    out += row("differs", "<strong>" + escape_markup(near.difference) + "</strong>");
+  for (const NearMiss* near : shown_near_misses(symbol)) {
+    out += row("exported", marked(near->readable, symbol.readable) + " by " + code(near->provider));
+    out += row("differs", "<strong>" + escape_markup(near->difference) + "</strong>");
   }
   return out;
 }

@@ -41,6 +41,8 @@ th button { all: unset; cursor: pointer; font-weight: 600; }
 th button:focus-visible { outline: 2px solid currentColor; }
 th[aria-sort=ascending] button::after { content: " \25B2"; }
 th[aria-sort=descending] button::after { content: " \25BC"; }
+.cells td:first-child, .cells th:first-child { position: sticky; left: 0; min-width: 8rem;
+  background: var(--page); }
 .tree ul { margin: 0; padding-left: 1rem; border-left: 1px solid var(--line); list-style: none; }
 .tree > ul { border: 0; padding-left: 0; }
 summary { cursor: pointer; }
@@ -62,6 +64,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
     if (down) rows.reverse();
     table.tBodies[0].append(...rows);
   }));
+}
+for (const link of document.querySelectorAll("a[href^='#']")) {
+  link.addEventListener("click", () => { document.getElementById(link.hash.slice(1)).open = true; });
 }
 )";
 

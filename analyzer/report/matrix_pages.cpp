@@ -25,11 +25,14 @@ std::string html_table(const MatrixTable& table, Severity threshold) {
   auto head = [](const std::string& text) {
     return "<th scope=\"col\"><button type=\"button\">" + text + "</button></th>";
   };
-  std::string out = "<div class=\"wide\"><table class=\"sortable\"><thead><tr>" + head("target");
-  for (const std::string& column : table.columns) out += head(escape_markup(column));
+  std::string out =
+      "<div class=\"wide\"><table class=\"sortable cells\"><thead><tr>" + head("target");
+  for (const std::string& column : shown_names(table.columns)) out += head(escape_markup(column));
   out += "</tr></thead><tbody>\n";
+  std::vector<std::string> names = shown_names(table.rows);
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    out += "<tr><td><code>" + escape_markup(table.rows[r]) + "</code></td>";
+    out += fmt::format("<tr><td title=\"{}\"><code>{}</code></td>", escape_markup(table.rows[r]),
+                       escape_markup(names[r]));
     for (const MatrixCell* cell : table.cells[r]) {
       std::string text = cell ? escape_markup(cell_text(*cell, threshold)) : "";
       if (cell && worth_reading(*cell)) {
@@ -62,12 +65,15 @@ std::string render_markdown(const MatrixReport& matrix, const RenderOptions& opt
   Report itself = report_of_matrix(matrix);
   MatrixTable table = lay_out(matrix);
   std::string out = "### " + escape_markdown(itself.headline) + "\n\n| target |";
-  for (const std::string& column : table.columns) out += " " + markdown_code(column, true) + " |";
+  for (const std::string& column : shown_names(table.columns)) {
+    out += " " + markdown_code(column, true) + " |";
+  }
   out += "\n|---|";
   for (std::size_t c = 0; c < table.columns.size(); ++c) out += "---|";
   out += '\n';
+  std::vector<std::string> names = shown_names(table.rows);
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    out += "| " + markdown_code(table.rows[r], true) + " |";
+    out += "| " + markdown_code(names[r], true) + " |";
     for (const MatrixCell* cell : table.cells[r]) {
       std::string_view mark = !cell                                  ? ""
                               : cell_fails(*cell, options.threshold) ? "❌ "

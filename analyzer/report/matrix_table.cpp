@@ -37,18 +37,6 @@ std::string without_tags(const std::string& name) {
   return name.substr(0, tags) + name.substr(end + 4);
 }
 
-// Names as short as they can be told apart.
-std::vector<std::string> shown_names(const std::vector<std::string>& names) {
-  std::map<std::string, std::size_t> times;
-  for (const std::string& name : names) ++times[without_tags(name)];
-  std::vector<std::string> out;
-  for (const std::string& name : names) {
-    std::string text = without_tags(name);
-    out.push_back(shortened(printable(times[text] == 1 ? text : name), 60));
-  }
-  return out;
-}
-
 std::string colored(const Style& style, const MatrixCell* cell, Severity threshold,
                     std::string text) {
   if (!cell) return style.dim(text);
@@ -61,6 +49,9 @@ std::string tables_text(const MatrixTable& table, const Style& style, Severity t
   std::size_t name_width = 6;
   std::vector<std::string> rows = shown_names(table.rows);
   std::vector<std::string> columns = shown_names(table.columns);
+  for (auto* names : {&rows, &columns}) {
+    for (std::string& name : *names) name = printable(name);
+  }
   for (const std::string& name : rows) name_width = std::max(name_width, name.size());
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -95,6 +86,17 @@ std::string tables_text(const MatrixTable& table, const Style& style, Severity t
 }
 
 }  // namespace
+
+std::vector<std::string> shown_names(const std::vector<std::string>& names) {
+  std::map<std::string, std::size_t> times;
+  for (const std::string& name : names) ++times[without_tags(name)];
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    std::string text = without_tags(name);
+    out.push_back(shortened(times[text] == 1 ? text : name, 60));
+  }
+  return out;
+}
 
 bool cell_fails(const MatrixCell& cell, Severity threshold) {
   return std::any_of(cell.report.findings.begin(), cell.report.findings.end(),

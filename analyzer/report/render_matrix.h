@@ -41,4 +41,7 @@ struct MatrixTable {
 };
 MatrixTable lay_out(const MatrixReport& matrix);
 
+/// Names of rows or columns as short as they can be told apart, for a table; not escaped.
+std::vector<std::string> shown_names(const std::vector<std::string>& names);
+
 }  // namespace wheelvet

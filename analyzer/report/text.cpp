@@ -67,9 +67,10 @@ struct Writer {
       line("by", list(evidence.wanted_by, most_objects));
     }
     if (evidence.near_misses.empty()) line("exported", "nothing of that name");
-    for (const NearMiss& near : evidence.near_misses) {
-      line("exported", fmt::format("{}   {}", printable(near.readable), printable(near.provider)));
-      line("differs", style.bold(printable(near.difference)));
+    for (const NearMiss* near : shown_near_misses(evidence)) {
+      line("exported",
+           fmt::format("{}   {}", printable(near->readable), printable(near->provider)));
+      line("differs", style.bold(printable(near->difference)));
       if (options.verbosity < 1) break;
     }
   }

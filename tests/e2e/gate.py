@@ -8,9 +8,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 import zipfile
 
-from support import SOURCE, main, run, skip, stub, validate
+from support import PROGRAM, SOURCE, main, run, skip, stub, validate
 
 SGL = stub("sgl_kernel-0.3.21")
 NEWER = stub("torch-2.10.0")
@@ -123,7 +124,10 @@ def test_a_hostile_name_stays_text_in_every_format():
     page.feed(shown["html"])
     assert page.tags.count("script") == 1 and page.open == []
     assert "alert(1)" in shown["html"]
-    assert "<script" not in re.sub(r"`[^`\n]+`", "", shown["markdown"])
+    page = rendered(shown["markdown"])
+    assert set(page.tags) <= {"h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details",
+                              "summary", "em"}, page.tags
+    assert "alert(1)" in page.text and all(len(row) == 2 for row in page.rows), page.rows
     import xml.dom.minidom
     xml.dom.minidom.parseString(shown["junit"])
     json.loads(shown["sarif"])
@@ -291,6 +295,29 @@ BAD = {
 }
 
 
+BAD_PROJECT = {
+    '[tool]\nwheelvet = 1\n': ":2: tool.wheelvet has to be a table",
+    '[tool.wheelvet]\nfail-on = 3\n': ":2: fail-on has to be a text, not a number",
+    '[tool.wheelvet]\nfail_on = "note"\n': ":2: unknown key fail_on in [tool.wheelvet]; did you mean fail-on?",
+    '[tool.wheelvet]\nwith = "gone-*.whl"\n': ":2: with: gone-*.whl matches no file",
+    '[tool.wheelvet]\nselect = ["SYM-*", 3]\n': ":2: select has to be a text, not a number",
+    '[tool.wheelvet]\nenv = "."\n': ":2: env: ",
+    '[tool.wheelvet.severity]\nLIB-2 = "error"\n': ":2: no rule is called LIB-2; did you mean LIB-002?",
+    '[[tool.wheelvet.suppress]]\nrule = "SYM-1"\nreason = "x"\n': ":1: no rule is called SYM-1",
+    '[[tool.wheelvet.suppress]]\nrule = ["SYM-001"]\nreason = "x"\n': ":2: rule has to be a text, not a list",
+    '[[tool.wheelvet.suppress]]\nrule = "SYM-001"\nreason = "x"\nuntil = 2026-01-01T00:00:00\n': ":4: until has to be",
+    '[[tool.wheelvet.suppress]]\nrule = "SYM"\nreason = "x"\n' * 2: ":4: overlaps the suppression in line 1",
+    '[tool.wheelvet\n': ":1: ",
+}
+
+
+def test_a_project_file_that_makes_no_sense_is_named_with_file_and_line():
+    for number, (text, wanted) in enumerate(BAD_PROJECT.items()):
+        done = run("check", SGL, cwd=project(f"project{number}", text, "pyproject.toml"))
+        assert done.returncode == 2 and "pyproject.toml" + wanted in done.stderr, (text, wanted, done.stderr)
+    assert run("config", cwd=project("foreign", "tool = 1\n", "pyproject.toml")).returncode == 0
+
+
 def test_a_configuration_that_makes_no_sense_is_named_with_file_and_line():
     for number, (text, wanted) in enumerate(BAD.items()):
         done = run("check", SGL, cwd=project(f"bad{number}", text))
@@ -345,6 +372,77 @@ def test_a_matrix_gives_the_verdicts_of_single_checks():
     for cell, provider in zip(parsed["cells"], (NEWER, FITTING)):
         alone = json.loads(run("check", SGL, "--with", provider, "--format", "json").stdout)
         assert cell["report"] == alone
+
+
+def matrix_formats(*arguments):
+    """All formats of one matrix run, by name."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    done = run("matrix", WORK / "two" / "matrix.toml", "--no-cache", *arguments,
+               *(f"--format={name}={folder / name}" for name in FORMATS + ["jsonl"]))
+    return done.returncode, {name: (folder / name).read_text() for name in FORMATS + ["jsonl"]}
+
+
+def test_all_formats_of_a_matrix_have_the_findings_that_fail_it():
+    code, shown = matrix_formats()
+    failing = [each["id"] for cell in json.loads(shown["json"])["cells"] for each in cell["report"]["findings"]
+               if each["severity"] == "error"]
+    assert code == 1 and failing == ["SYM-001"]
+    everything = sorted(each["id"] for cell in json.loads(shown["json"])["cells"]
+                        for each in cell["report"]["findings"])
+    assert sorted(each["ruleId"] for one in json.loads(shown["sarif"])["runs"] for each in one["results"]) == everything
+    assert sorted(re.findall(r"^::\w+ title=([A-Z]+-\d+)", shown["github"], re.M)) == everything
+    assert sorted(re.findall(r"<h3>([A-Z]+-\d+) ", shown["html"])) == everything
+    assert sorted(re.findall(r'<testcase classname="[^"]*?([A-Z]+-\d+)"', shown["junit"])) == everything
+    assert re.findall(r"^\*\*([A-Z]+-\d+)\*\* error", shown["markdown"], re.M) == failing
+
+
+def test_two_runs_of_a_matrix_and_any_number_of_threads_give_the_same_bytes():
+    first = matrix_formats()
+    assert matrix_formats("-j", "1") == first == matrix_formats("-j", "8")
+
+
+class Rendered(html.parser.HTMLParser):
+    """Cells of each table's rows; text of all."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.text, self.tags = [], "", []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        self.text += data
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def rendered(markdown):
+    try:
+        import markdown_it
+    except ImportError:
+        skip("the Python package markdown-it is not installed")
+    page = Rendered()
+    page.feed(markdown_it.MarkdownIt("commonmark").enable("table").render(markdown))
+    return page
+
+
+def test_markdown_is_rendered_to_whole_tables_that_hold_every_name():
+    page = rendered(SHOWN["markdown"])
+    assert page.rows and all(len(row) == 2 for row in page.rows), [row for row in page.rows if len(row) != 2]
+    assert page.tags.count("table") == len(PARSED["findings"]) + SHOWN["markdown"].count("| library |")
+    for finding in PARSED["findings"]:
+        assert finding["id"] in page.text
+        for symbol in finding["symbols"]:
+            assert ["symbol", symbol["symbol"]] in [[cell.strip() for cell in row] for row in page.rows]
+    whole = rendered(matrix_formats()[1]["markdown"])
+    widths = [len(row) for row in whole.rows]
+    assert widths[:2] == [3, 3] and set(widths[2:]) == {2}, widths  # the matrix, then each finding
+    assert whole.rows[1][1:] == ["❌ FAILS SYM-001", "✅ loads"], whole.rows[1]
 
 
 def test_the_table_has_a_row_per_wheel_and_a_column_per_provider():
@@ -451,6 +549,15 @@ BAD_MATRIX = {
     'targets = ["sgl*"]\n[[scenario]]\npython = "3"\n': ":3: python: 3 is not of the form",
     'targets = ["sgl*"]\n[[scenario]]\ngpu = "sm_90a"\n': ":3: ",
     'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "nowhere"\n': ":4: ",
+    'targets = ["sgl*"\nproviders = []\n': ":2: ",
+    'targets = ["sgl*"]\nproviders = [["torch-*"]]\n': ":2: providers has to be a text, not a list",
+    'targets = ["sgl*"]\n[[provider]]\nname = 3\n': ":3: name has to be a text, not a number",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\nwith = ["gone.whl"]\n': ":4: gone.whl matches no file",
+    'targets = ["sgl*"]\n[[include]]\nwheel = "x"\n': ":3: unknown key wheel in [include]",
+    'targets = ["sgl*"]\nscenario = 1\n': ":2: scenario has to be tables",
+    'targets = ["sgl*"]\n[expect]\nreason = "x"\n': ":2: expect has to be tables",
+    'targets = ["sgl*"]\n[[expect]]\nreason = "x"\nuntil = 2026-01-01\n': ":4: unknown key until in [expect]",
+    'targets = ["sgl*"]\n[[scenario]]\nname = "x"\n[[scenario]]\nname = "x"\n': "two scenarios are called x",
     'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "."\n': ":4: ",
 }
 
@@ -486,6 +593,28 @@ def test_an_environment_is_a_column_and_gives_the_verdict_of_a_check_over_it():
     alone = json.loads(run("check", SGL, "--env", prefix, "--format", "json").stdout)
     assert alone["inputs"][1]["kind"] == "folder"
     assert [cell["report"] for cell in parsed["cells"] if cell["cell"]["provider"] == "prod"] == [alone]
+
+
+def test_the_action_of_github_runs_what_it_is_given_and_nothing_else():
+    """The step of action.yml as a runner starts it: inputs as variables, bash -e."""
+    folder = WORK / "action"
+    folder.mkdir()
+    shutil.copy(SGL, folder)
+    action = (SOURCE / "action.yml").read_text()
+    script = textwrap.dedent(re.search(r"- name: Judge\n.*?run: \|\n(.*)", action, re.S)[1])
+    (summary := folder / "summary.md").write_text("")
+    def judged(arguments, sarif):
+        path = f"{pathlib.Path(PROGRAM).parent}:/usr/bin:/bin"
+        return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=folder,
+                              env={"PATH": path, "HOME": str(folder), "ARGUMENTS": arguments, "SARIF": sarif,
+                                   "GITHUB_STEP_SUMMARY": str(summary)}, capture_output=True, text=True)
+    done = judged("check *.whl --with torch==2.10.0", "out.sarif")
+    assert done.returncode == 1 and "::error title=SYM-001" in done.stdout, done
+    assert "SYM-001" in summary.read_text()
+    assert json.loads((folder / "out.sarif").read_text())["version"] == "2.1.0"
+    assert judged("check *.whl --with torch==2.9.1", "").returncode == 0
+    done = judged("check $(touch made);touch made --with `touch made`", "")
+    assert done.returncode == 2 and not (folder / "made").exists(), done
 
 
 def test_completions_and_manual_know_every_command_and_option():

@@ -3,9 +3,13 @@
 import json
 import os
 import pathlib
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 from support import SOURCE, main, skip, stub, validate
 
@@ -67,6 +71,51 @@ def test_a_gate_in_a_fresh_environment_says_which_wheel_fails_and_writes_sarif()
 def test_the_program_vets_the_wheel_it_came_in():
     done = run("check", WHEEL, "--fail-on", "warning", "--ignore", "TAG")
     assert done.returncode == 0, done.stdout
+
+
+def tool(prefix, *packages):
+    """A fresh environment with tools of the index beside the program."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    done = pip("--python", prefix / "bin" / "python", "install", "-q", *packages)
+    if done.returncode:
+        skip(f"network: pip could not get {packages[0]}")
+    return prefix / "bin"
+
+
+def test_pre_commit_stops_a_wheel_that_does_not_load():
+    tools = tool(WORK / "pre-commit", "pre-commit")
+    repository = WORK / "sample"
+    repository.mkdir()
+    shutil.copy(stub("sgl_kernel-0.3.21"), repository)
+    env = {"PATH": f"{PROGRAM.parent}:/usr/bin:/bin", "HOME": str(WORK), "GIT_CONFIG_GLOBAL": "/dev/null"}
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e"]
+    ours = WORK / "ours"  # as it is published: what git tracks
+    subprocess.run([*git, "clone", "-q", SOURCE, ours], check=True)
+    for name in (".pre-commit-hooks.yaml", "action.yml"):
+        shutil.copy(SOURCE / name, ours)
+    subprocess.run([*git, "commit", "-qam", "as it is now", "--allow-empty"], cwd=ours, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ours, capture_output=True, text=True).stdout.strip()
+    subprocess.run(["git", "init", "-q"], cwd=repository, check=True)
+    for torch, code in (("2.10.0", 1), ("2.9.1", 0)):
+        (repository / "matrix.toml").write_text(f'targets = ["*.whl"]\nproviders = ["torch=={torch}"]\n')
+        (repository / ".pre-commit-config.yaml").write_text(
+            f"repos:\n- repo: {ours}\n  rev: {head}\n  hooks:\n"
+            f"  - {{id: wheelvet, args: [--with, 'torch=={torch}']}}\n  - {{id: wheelvet-matrix, args: [matrix.toml]}}\n")
+        subprocess.run(["git", "add", "-A"], cwd=repository, check=True)
+        done = subprocess.run([tools / "pre-commit", "run", "--all-files"], cwd=repository, env=env,
+                              capture_output=True, text=True)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert done.stdout.count("SYM-001 error") == 2 * code, done.stdout
+
+
+def test_the_line_for_cibuildwheel_fails_a_wheel_that_does_not_load():
+    """Its audit commands are run one by one with {wheel} put in, as cibuildwheel/audit.py does."""
+    text = (SOURCE / "docs/ci.md").read_text()
+    table = tomllib.loads(re.search(r"```toml\n(\[tool\.cibuildwheel.*?)```", text, re.S)[1])
+    (line,) = [each for each in table["tool"]["cibuildwheel"]["linux"]["audit-command"] if "wheelvet" in each]
+    for torch, code in (("2.10.0", 1), ("2.9.1", 0)):
+        command = line.replace("2.10.0", torch).format(wheel=stub("sgl_kernel-0.3.21"))
+        assert run(*shlex.split(command)[1:]).returncode == code
 
 
 def test_manual_and_completions_are_installed():
