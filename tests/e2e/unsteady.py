@@ -1,5 +1,7 @@
 """Inputs that change while they are read, that are no files, that are huge; outputs that cannot be written; signals.
-Each gets an answer: an exit code of the contract and one clear line, never a crash, never a file left behind."""
+Each gets an answer: an exit code of the contract and one clear line, never a crash, never a file left behind.
+
+unsteady.py WHEELVET_SHARED: the program linked to the system's glibc, which can be preloaded."""
 
 import json
 import os
@@ -21,6 +23,7 @@ import elf_file  # noqa: E402
 
 WORK = pathlib.Path(tempfile.mkdtemp())
 MEDDLE = WORK / "meddle.so"
+SHARED = sys.argv[1]
 SGL = stub("sgl_kernel-0.3.21")
 skipped = []
 
@@ -34,8 +37,8 @@ def limited():
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
-def asked(*arguments, environment=None, **options):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=60,
+def asked(*arguments, environment=None, program=PROGRAM, **options):
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=60,
                           env={**os.environ, **(environment or {})}, **options)
 
 
@@ -51,7 +54,7 @@ def files_below(*folders):
 
 
 def meddled(what, number, path, *arguments):
-    return asked(*arguments, environment={"LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": what,
+    return asked(*arguments, program=SHARED, environment={"LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": what,
                                           "MEDDLE_PATH": str(path)})
 
 
@@ -95,7 +98,7 @@ def test_signals_end_the_work_with_their_own_code_and_leave_nothing():
             shutil.rmtree(left, ignore_errors=True)
             (left / "tmp").mkdir(parents=True)
             for number in (1, 2, 9):
-                done = asked(*command, cwd=left, environment={
+                done = asked(*command, cwd=left, program=SHARED, environment={
                     "LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": name, "TMPDIR": str(left / "tmp"),
                     "XDG_CACHE_HOME": str(left / "tmp")})
                 status = 128 - done.returncode if done.returncode < 0 else done.returncode
