@@ -32,12 +32,12 @@ bool has_suffix(std::string_view name, std::initializer_list<std::string_view> s
 void open_wheel(Input& input) {
   input.kind = InputKind::wheel;
   try {
-    RandomFile file(input.path);
-    read_archive(file, input);
+    input.archive = std::make_shared<RandomFile>(input.path);
+    read_archive(*input.archive, input);
     for (const Member& member : input.members) {
       if (!member.name.ends_with(stub_manifest_suffix)) continue;
       input.kind = InputKind::stub;
-      std::vector<std::uint8_t> text = read_member(file, member, max_manifest);
+      std::vector<std::uint8_t> text = read_member(*input.archive, member, max_manifest);
       read_stub_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, input);
     }
     if (input.members.empty()) throw Unreadable("zip directory", std::nullopt, "holds no files");

@@ -6,6 +6,7 @@ unsteady.py WHEELVET_SHARED: the program linked to the system's glibc, which can
 import json
 import os
 import pathlib
+import random
 import resource
 import shutil
 import signal
@@ -38,6 +39,7 @@ def limited():
 
 
 def asked(*arguments, environment=None, program=PROGRAM, **options):
+    options.setdefault("cwd", WORK)  # no configuration is read
     return subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=60,
                           env={**os.environ, **(environment or {})}, **options)
 
@@ -279,11 +281,14 @@ def test_a_closed_output_is_told_and_a_closed_pipe_is_no_crash():
 def test_a_file_system_that_is_full_is_told_and_no_half_file_stays():
     place = WORK / "full"
     place.mkdir()
+    large = WORK / "large-1-py3-none-any.whl"
+    large.write_bytes(archive([Entry("pkg/m.so", elf_file.library().bytes),
+                               Entry("large-1.dist-info/METADATA", random.randbytes(1 << 16))]))
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", place], capture_output=True).returncode:
         return without("a full file system", "no tmpfs may be mounted")
     try:
-        for command in (("check", SGL, "--format", "json", "-v", "-o", place / "out"), ("stub", SGL, "-o", place / "out.whl"),
-                        ("check", SGL, "--format", f"html={place / 'out.html'}"), ("rules", "-o", place / "out")):
+        for command in (("check", SGL, "--format", "json", "-v", "-o", place / "out"), ("stub", large, "-o", place / "out.whl"),
+                        ("check", SGL, "--format", f"html={place / 'out.html'}")):
             done = asked(*command)
             assert done.returncode == 3 and b"could not be written" in done.stderr, (command, done)
             assert files_below(place) == [], (command, files_below(place))
