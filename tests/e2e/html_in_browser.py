@@ -17,6 +17,10 @@ run("check", stub("sgl_kernel-0.3.21"), "--with", stub("torch-2.10.0"), f"--form
 (WORK / "matrix.toml").write_text(f'targets = ["{stub("sgl_kernel-0.3.21")}", "{stub("torch-2.9.1")}"]\n'
                                   'providers = ["torch==2.8.0", "torch==2.9.1", "torch==2.10.0"]\n')
 run("matrix", WORK / "matrix.toml", "--no-cache", f"--format=html={TABLE}")
+LONG = WORK / "long.html"
+(WORK / "long.toml").write_text(f'targets = ["{stub("sgl_kernel-0.3.21")}"]\nproviders = ["torch==2.9.1"]\n'
+                                f'[[scenario]]\nname = "{"long_name" * 12}"\npython = "3.12"\n')
+run("matrix", WORK / "long.toml", "--no-cache", f"--format=html={LONG}")
 
 # The page in a frame of the width wanted, as headless windows have a least width of their own; the frame's
 # document is reached because both come from one text (srcdoc).
@@ -25,6 +29,7 @@ FRAME = """<!doctype html><iframe id=f style="width:%dpx;height:60000px;border:0
   let d = f.contentDocument, wide = [];
   for (let e of d.querySelectorAll("body *")) {
     let scrolls = e.closest(".wide");
+    if (e.matches(".cells th") && e.getBoundingClientRect().width > 300) wide.push("TH");
     if (!scrolls && e.getBoundingClientRect().right > %d + 1) wide.push(e.tagName + "." + e.className);
   }
   document.title = [d.documentElement.scrollWidth, d.documentElement.clientWidth, wide.join(" ")].join("|");
@@ -46,7 +51,7 @@ def measured(width, page=PAGE):
 
 
 def test_nothing_overflows_at_1280_and_at_390_pixels():
-    for page in (PAGE, TABLE):
+    for page in (PAGE, TABLE, LONG):
         for width in (1280, 390):
             document, window, wide = measured(width, page)
             assert window == width and document <= width and not wide, (page, width, document, wide)
