@@ -634,7 +634,7 @@ def test_completions_and_manual_know_every_command_and_option():
             continue  # a program of its own
         for option in re.findall(r"^  (?:-\w,)?--([a-z-]+)", run(command, "--help").stdout.split("Examples")[0], re.M):
             assert f"--{option}" in manual and f"--{option}" in scripts["bash"], option
-            assert f"--{option}[" in scripts["zsh"] and f"-l {option}" in scripts["fish"], option
+            assert re.search(rf"\*--{option}=?\[", scripts["zsh"]) and f"-l {option}" in scripts["fish"], option
     assert run("completion", "tcsh").returncode == 2
     if shutil.which("man"):
         done = subprocess.run(["man", "--warnings", "-l", "-"], input=run("manual").stdout, capture_output=True,
@@ -650,6 +650,18 @@ def test_bash_completes_options_and_their_values():
     assert complete("wheelvet mat") == ["matrix"]
     assert complete("wheelvet check --fail") == ["--fail-on"]
     assert complete("wheelvet check --fail-on w") == ["warning"]
+    assert complete("wheelvet check --fail-on = w") == ["warning"]  # --fail-on=w, as Readline splits it
+    assert complete("wheelvet matrix --format json") == ["json", "jsonl"]
+    assert complete("wheelvet check --format json") == ["json"]
+    assert complete("wheelvet schema re") == ["report"]
+
+
+def test_rules_shows_all_that_are_named_or_says_which_there_is_not():
+    done = run("rules", "SYM-001", "LIB-002")
+    assert re.findall(r"^([A-Z]+-\d+) \(", done.stdout, re.M) == ["SYM-001", "LIB-002"]
+    done = run("rules", "SYM-001", "LIB-999")
+    assert done.returncode == 2 and "no rule LIB-999" in done.stderr and not done.stdout
+    assert run("schema", "report", "matrix").returncode == 2
 
 
 def test_the_version_tells_of_rules_and_history():
