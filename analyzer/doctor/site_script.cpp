@@ -17,6 +17,8 @@ namespace {
 constexpr int most_depth = 40;             // of expressions and calls
 constexpr std::size_t most_steps = 20000;  // statements run: loops and calls may multiply
 constexpr std::size_t most_unread = 20;
+// Work, in tokens looked at and bytes kept, before the rest is given up.
+constexpr std::size_t least_work = 400000, work_per_token = 100;
 // Bytes of a value with all that it holds: a longer one is no environment variable (execve(2):
 // 128 KiB), and `a = a + a` doubles.
 constexpr std::size_t most_value = 128u << 10;
@@ -70,7 +72,7 @@ class Runner {
          const std::string& path, const std::function<bool(const std::string&)>& exists)
       : tokens_(tokens), statements_(statements), path_(path), exists_(exists) {
     out_.after = before;
-    work_left_ = 100000 + 100 * tokens.tokens.size();
+    work_left_ = least_work + work_per_token * tokens.tokens.size();
     bodies_.resize(statements.blocks.size());
     for (std::size_t i = 0; i < statements.statements.size(); ++i) {
       bodies_[statements.statements[i].block].push_back(i);
@@ -510,7 +512,6 @@ class Runner {
 
   // --- expressions ---
 
-  // Work is counted in tokens looked at and bytes kept.
   void spend(std::size_t work) { work_left_ -= std::min(work, work_left_); }
 
   Value evaluate(Range range) {

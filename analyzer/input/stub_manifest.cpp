@@ -44,8 +44,8 @@ std::string write_stub_manifest(const Input& original, const std::vector<Archive
       printable(original.label), original.size, printable(original.origin->sha256));
   out += "Record: paths and sizes compared\n";
   for (const ArchiveFault& fault : faults) {
-    out += fmt::format("Archive-Fault: {}\t{}\t{}\t{}\n", fault.rule, offset_text(fault.offset),
-                       printable(fault.member), printable(fault.detail));
+    out += fmt::format("Archive-Fault: {}\t{}\t{}\t{}\n", printable(fault.rule),
+                       offset_text(fault.offset), printable(fault.member), printable(fault.detail));
   }
   for (const Problem& problem : problems) {
     out +=

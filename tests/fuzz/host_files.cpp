@@ -125,6 +125,7 @@ void read_driver_file(const char* path, std::string_view text) {
   HostFacts host = new_host();
   host.driver = read_driver(host);
   show(check_host_driver(host));
+  std::filesystem::remove_all(root().path() + "/proc");
 }
 
 void read_site(const char* name, std::string_view text) {
