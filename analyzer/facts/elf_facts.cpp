@@ -226,8 +226,11 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
       auto entry = load<Elf64_Rela>(bytes, i * sizeof(Elf64_Rela), "relocation");
       auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
       auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(entry.r_info));
-      note_use(uses, symbol_limit, symbol, relocation_use(in.layout.header.e_machine, type),
-               offset + i * sizeof(Elf64_Rela));
+      // Of those that DT_RELACOUNT counts the symbol is not looked at.
+      if (first + i >= relative) {
+        note_use(uses, symbol_limit, symbol, relocation_use(in.layout.header.e_machine, type),
+                 offset + i * sizeof(Elf64_Rela));
+      }
       std::string reason = targets.rejection_of(in.layout.header.e_machine, type, entry.r_offset,
                                                 offset + i * sizeof(Elf64_Rela));
       if (reason.empty() && first + i < relative) {
@@ -382,13 +385,24 @@ std::vector<std::uint8_t> read_strings(const Reader& in) {
   return bytes;
 }
 
-void check_names(const SymbolTable& table, const FileRange& at) {
+// Symbol 0, and what is undefined and named by no relocation, is never asked for its name.
+bool name_is_asked(const SymbolTable& table, std::size_t index, const Elf64_Sym& entry) {
+  if (index == 0) return false;
+  return entry.st_shndx != SHN_UNDEF || entry.st_value != 0 ||
+         table.relocations[index] != used_by_none;
+}
+
+// A name that starts behind the strings is an empty one where nobody asks for it.
+void check_names(SymbolTable& table, const FileRange& at) {
   for (std::size_t i = 0; i < table.count; ++i) {
     auto entry = load<Elf64_Sym>(table.symbols, i * sizeof(Elf64_Sym), "DT_SYMTAB");
-    if (entry.st_name >= table.strings.size()) {
+    if (entry.st_name < table.strings.size()) continue;
+    if (name_is_asked(table, i, entry)) {
       throw Unreadable("st_name", at.offset + i * sizeof(Elf64_Sym),
                        fmt::format("symbol {}: name starts after the string table", i));
     }
+    std::uint32_t empty = static_cast<std::uint32_t>(table.strings.size() - 1);
+    std::memcpy(table.symbols.data() + i * sizeof(Elf64_Sym), &empty, sizeof empty);
   }
 }
 

@@ -14,9 +14,11 @@ using namespace wheelvet::test;
 namespace {
 
 struct Changed {
-  std::vector<std::uint8_t> file = fixture("small/libsmall.so");
+  std::vector<std::uint8_t> file;
   ElfLayout layout = read_layout(view_of(Bytes(file)));
   FileRange dynamic = *dynamic_range(layout);
+
+  explicit Changed(const char* name = "small/libsmall.so") : file(fixture(name)) {}
 
   template <class Change>
   void entry(std::int64_t tag, Change&& change) {
@@ -29,6 +31,12 @@ struct Changed {
       return;
     }
     FAIL("no such entry");
+  }
+
+  // Where the table lies in the file.
+  std::uint64_t table(std::int64_t tag) const {
+    std::vector<Elf64_Dyn> entries = read_dynamic(Bytes(file).subspan(dynamic.offset));
+    return at_address(layout, *dynamic_value(entries, tag))->offset;
   }
 
   template <class Change>
@@ -117,10 +125,7 @@ TEST_CASE("more memory than a machine is sure to have is left open") {
 
 TEST_CASE("a relocation that writes over the dynamic section is left open") {
   Changed changed;
-  std::optional<std::uint64_t> table =
-      dynamic_value(read_dynamic(Bytes(changed.file).subspan(changed.dynamic.offset)), DT_RELA);
-  REQUIRE(table);
-  std::uint64_t at = at_address(changed.layout, *table)->offset;
+  std::uint64_t at = changed.table(DT_RELA);
   for (const Elf64_Phdr& segment : changed.layout.segments) {
     if (segment.p_type != PT_DYNAMIC) continue;
     std::uint64_t before = segment.p_vaddr - 8, last_word = segment.p_vaddr - 7;
@@ -139,4 +144,24 @@ TEST_CASE(
   CHECK(changed.facts().rejection == "its dynamic section may not be read");
   changed.segment(last, [](Elf64_Phdr& load) { load.p_flags = PF_R; });
   CHECK(changed.facts().rejection == "its dynamic section may not be written");
+}
+
+TEST_CASE("the name of symbol 0 is not looked at, and that of a definition is") {
+  Changed changed;
+  std::uint64_t symbols = changed.table(DT_SYMTAB);
+  std::uint32_t huge = 0x7fffffff;
+  std::memcpy(changed.file.data() + symbols, &huge, 4);
+  CHECK(changed.facts().symbols.name(0).empty());
+  std::memcpy(changed.file.data() + symbols + sizeof(Elf64_Sym), &huge, 4);
+  CHECK(changed.problem() == "st_name");
+}
+
+TEST_CASE("the symbol of a relocation that DT_RELACOUNT counts is not looked at") {
+  Changed changed("stand_alone/libimports_only.so");
+  std::uint32_t huge = 0x7fffffff;
+  std::memcpy(changed.file.data() + changed.table(DT_RELA) + offsetof(Elf64_Rela, r_info) + 4,
+              &huge, 4);
+  CHECK(changed.problem().empty());
+  changed.entry(DT_RELACOUNT, [](Elf64_Dyn& entry) { entry.d_un.d_val = 0; });
+  CHECK(changed.problem() == "relocation");
 }
