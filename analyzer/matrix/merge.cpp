@@ -79,7 +79,15 @@ void add_whole(const Document& line, Joined& out) {
     throw WrongUsage(fmt::format("merge: parts of different matrices: {} of {} cells and {} of {}",
                                  out.matrix.file, out.matrix.total, file, total));
   }
+  std::string run = text(from, "run");
+  if (out.begun && run != out.matrix.run) {
+    throw WrongUsage(fmt::format(
+        "merge: parts of different runs of {}: the program, its rules, the matrix file, the "
+        "configuration or an option changed between them",
+        printable(file)));
+  }
   out.begun = true;
+  out.matrix.run = run;
   out.matrix.file = file;
   out.matrix.total = total;
   Report itself = read_report(member(line, "report", Kind::table));

@@ -503,6 +503,33 @@ def test_parts_join_to_the_bytes_of_the_whole():
     assert done.returncode == 2 and "disagree" in done.stderr
 
 
+def test_parts_of_different_runs_are_not_joined():
+    folder = WORK / "runs"
+    folder.mkdir()
+    def part(number, providers, *arguments):
+        (folder / "matrix.toml").write_text(f'targets = ["{SGL}"]\nproviders = {json.dumps(providers)}\n')
+        out = folder / f"{number}-{len(list(folder.iterdir()))}.jsonl"
+        run("matrix", folder / "matrix.toml", "--no-cache", "--shard", f"{number}/2", f"--format=jsonl={out}", *arguments)
+        return out
+    first = part(1, ["torch==2.8.0", "torch==2.9.1"])
+    second = part(2, ["torch==2.8.0", "torch==2.9.1"])
+    assert run("merge", first, second).returncode == 1
+    for other in (part(2, ["torch==2.8.0", "torch==2.11.0"]),
+                  part(2, ["torch==2.8.0", "torch==2.9.1"], "--ignore", "SYM"),
+                  part(2, ["torch==2.8.0", "torch==2.9.1"], "--hash")):
+        done = run("merge", first, other)
+        assert done.returncode == 2 and "parts of different runs of matrix.toml" in done.stderr, done
+
+
+def test_more_parts_than_cells_join_to_the_whole():
+    parts = []
+    for number in range(1, 6):
+        parts.append(WORK / f"many-{number}.jsonl")
+        run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--shard", f"{number}/5", f"--format=jsonl={parts[-1]}")
+    whole = run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--format", "json")
+    assert run("merge", *parts, "--format", "json").stdout == whole.stdout
+
+
 def test_a_suppression_is_stale_only_when_no_part_uses_it():
     (WORK / "two" / "wheelvet.toml").write_text(SUPPRESS)
     parts = []
