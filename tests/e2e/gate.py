@@ -332,6 +332,34 @@ def test_a_configuration_that_makes_no_sense_is_named_with_file_and_line():
     assert done.returncode == 2 and "both configure" in done.stderr
 
 
+def test_what_is_no_text_file_of_a_persons_is_wrong_usage_with_file_and_line():
+    heads = {"wheelvet.toml": "strict = true\n", "pyproject.toml": "[tool.wheelvet]\nstrict = true\n",
+             "matrix.toml": f'targets = ["{SGL}"]\nproviders = ["torch==2.9.1"]\n'}
+    for name, head in heads.items():
+        folder = WORK / f"encoded-{name}"
+        folder.mkdir()
+        ask = ["matrix", name, "--no-cache"] if name == "matrix.toml" else ["config"]
+        line = head.count("\n") + 1
+        for good in (b"\xef\xbb\xbf" + head.encode(), head.replace("\n", "\r\n").encode()):
+            (folder / name).write_bytes(good)
+            assert run(*ask, cwd=folder).returncode == 0, (name, good)
+        for bad, where in ((head.encode() + b"# \xe9\n", line), (head.encode("utf-16"), 1), (head.encode() + b"\0", line),
+                           (head.encode() + b"#" * (1 << 20), 1), (head.encode() + b"x=" + b"[" * 5000, line),
+                           (head.replace("\n", "\r\n").encode() + b"x = 1\r\n", line), (head.encode() * 2, None)):
+            (folder / name).write_bytes(bad)
+            done = run(*ask, cwd=folder)
+            assert done.returncode == 2 and f"{name}:{where or ''}" in done.stderr, (name, bad[:80], done)
+        if name == "pyproject.toml":
+            continue  # it need not be ours
+        (folder / name).unlink()
+        (folder / name).mkdir()
+        done = run(*ask, cwd=folder)
+        assert done.returncode == 2 and f"{name}:1: " in done.stderr, done
+        (folder / name).rmdir()
+        (folder / name).symlink_to("nowhere")
+        assert run(*ask, cwd=folder).returncode == 2
+
+
 def test_every_cut_of_a_configuration_is_read_or_named():
     text = 'select = ["SYM-*"]\n[severity]\nVER-002 = "note"\n' + SUPPRESS + "until = 2027-01-01\n"
     folder = project("cuts", text)
@@ -477,6 +505,9 @@ def test_an_expected_failure_passes_and_an_unexpected_pass_fails():
     assert code == 1 and results(parsed) == {(NEW, ""): "FAILS SYM-001", (OLD, ""): "FAILS CFG-004"}
     code, parsed = matrix("other", TWO + EXPECT.replace("SYM-001", "LIB-001"))
     assert code == 1 and results(parsed)[NEW, ""].startswith("FAILS")
+    (WORK / "both.toml").write_text(SUPPRESS)  # suppressed as well: it fails all the same
+    code, parsed = matrix("twofold", TWO + EXPECT, "--config", WORK / "both.toml")
+    assert code == 0 and results(parsed)[NEW, ""] == "accepted SYM-001"
     code, parsed = matrix("nowhere", TWO + EXPECT + EXPECT.replace("2.10*", "3.*"))
     assert code == 0 and [each["id"] for each in parsed["report"]["findings"]] == ["CFG-003"]
 
@@ -571,7 +602,7 @@ BAD_MATRIX = {
     'target = ["x"]\n': ":1: unknown key target; did you mean targets?",
     'targets = 1\n': ":1: targets has to be a text, not a number",
     'targets = ["sgl*"]\n[[provider]]\nwith = ["torch-*"]\n': ":2: [provider] of several inputs",
-    'targets = ["sgl*"]\n[[provider]]\nname = "x"\n[[provider]]\nname = "x"\n': "two providers are called x",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\n[[provider]]\nname = "x"\n': ":5: two providers are called x",
     'targets = ["sgl*"]\n[[expect]]\ntarget = "*"\n': ":2: [expect] needs a reason",
     'targets = ["sgl*"]\n[[expect]]\nrules = ["X"]\nreason = "x"\n': ":3: no rule is called X",
     'targets = ["sgl*"]\n[[exclude]]\ntarget = "*"\n': "leave no cell",
@@ -588,7 +619,8 @@ BAD_MATRIX = {
     'targets = ["sgl*"]\nscenario = 1\n': ":2: scenario has to be tables",
     'targets = ["sgl*"]\n[expect]\nreason = "x"\n': ":2: expect has to be tables",
     'targets = ["sgl*"]\n[[expect]]\nreason = "x"\nuntil = 2026-01-01\n': ":4: unknown key until in [expect]",
-    'targets = ["sgl*"]\n[[scenario]]\nname = "x"\n[[scenario]]\nname = "x"\n': "two scenarios are called x",
+    'targets = ["sgl*"]\n[[scenario]]\nname = "x"\n[[scenario]]\nname = "x"\n': ":5: two scenarios are called x",
+    f'targets = ["sgl*", "{SGL}"]\n': ":1: two targets are called sgl_kernel",
     'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "."\n': ":4: ",
 }
 
