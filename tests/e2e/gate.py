@@ -261,7 +261,25 @@ def test_a_baseline_lets_pass_what_it_has_and_nothing_new():
     assert code == 1 and ids(parsed, known=False) == ["SYM-001"]
 
 
+def test_a_baseline_of_another_package_knows_nothing_of_this_one():
+    """Its modules have the same file names and lack the same symbols."""
+    other = WORK / "other_kernel-1.0-cp310-abi3-manylinux2014_x86_64.whl"
+    with zipfile.ZipFile(SGL) as old, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename.endswith("/METADATA"):
+                data = data.replace(b"Name: sgl-kernel", b"Name: other-kernel").replace(b"Version: 0.3.21", b"Version: 1.0")
+            new.writestr(info.filename.replace("sgl_kernel-0.3.21.dist-info", "other_kernel-1.0.dist-info"), data)
+    baseline = WORK / "other.json"
+    done = run("check", other, "--with", NEWER, "--format", "json", "-o", baseline)
+    assert done.returncode == 1 and "SYM-001" in ids(json.loads(baseline.read_text()))
+    assert run("check", other, "--with", NEWER, "--baseline", baseline).returncode == 0
+    code, parsed = checked(WORK, "--baseline", baseline)
+    assert code == 1 and "SYM-001" in ids(parsed, known=False)
+
+
 BAD = {
+    '[[suppress]]\nrule = "SYM-001"\nobject = ""\nreason = "x"\n': ":3: object is empty: leave it out for any",
     'fail_on = "error"\n': ":1: unknown key fail_on; did you mean fail-on?",
     'x = 1\nfail-on = 3\n': ":1: unknown key x",
     '\nfail-on = 3\n': ":2: fail-on has to be a text, not a number",
@@ -586,6 +604,11 @@ def test_the_cache_gives_the_same_bytes_and_knows_another_wheel_by_its_content()
     for each in kept:
         each.write_text("{}")
     assert matrix("cached", TWO, cache=True) == first  # what is no report is judged again
+    texts = [each.read_text() for each in kept]
+    for each, changed in ((kept[0], texts[1]), (kept[0], texts[0].replace("sgl-kernel 0.3.21", "sgl-kernel 0.3.22")),
+                          (kept[0], texts[0][:-100]), (kept[1], "")):
+        each.write_text(changed)  # another's, changed, cut, empty
+        assert matrix("cached", TWO, cache=True) == first, changed[:100]
     wheel = WORK / "cached" / pathlib.Path(SGL).name
     wheel.unlink()
     with zipfile.ZipFile(SGL) as old, zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as new:
