@@ -5,8 +5,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <iostream>
+#include <sstream>
 
+#include "cli/commands.h"
 #include "cli/option_table.h"
 #include "report/printable.h"
 #include "report/render.h"
@@ -627,7 +628,9 @@ Options read_options(int argc, char** argv, int& exit_code) {
   } catch (const CLI::ParseError& error) {
     bool answered = error.get_exit_code() == 0;  // help or version
     if (answered) {
-      app.exit(error);
+      std::ostringstream text;
+      app.exit(error, text, text);
+      write_output({}, text.str());
     } else {
       fmt::print(stderr, "{}\nRun with --help for more information.\n", printable(error.what()));
     }

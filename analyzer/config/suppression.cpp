@@ -132,8 +132,10 @@ bool overlaps(const Suppression& first, const Suppression& second) {
 }
 
 bool reported_by_doctor_alone(const std::string& rule, const std::vector<CatalogEntry>& catalog) {
-  Document own = read_toml(std::string(rules_text("doctor.toml")), "rules/doctor.toml");
-  std::vector<std::string> patterns = toml_texts({"rules/doctor.toml", "", &own}, "own-rules");
+  static const std::vector<std::string> patterns = [] {
+    Document own = read_toml(rules_text("doctor.toml"), "rules/doctor.toml");
+    return toml_texts({"rules/doctor.toml", "", &own}, "own-rules");
+  }();
   return std::all_of(catalog.begin(), catalog.end(), [&](const CatalogEntry& entry) {
     return !matches_rule(rule, entry.id) ||
            std::any_of(patterns.begin(), patterns.end(),

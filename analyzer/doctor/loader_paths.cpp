@@ -16,11 +16,12 @@ namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_text = 1u << 20;
-constexpr int most_includes = 10;
+constexpr std::size_t most_files = 1000;
 
-void read_conf(const std::string& root, const std::string& path, int depth,
+// Each file once: they may include each other.
+void read_conf(const std::string& root, const std::string& path, std::set<std::string>& seen,
                std::vector<std::string>& out) {
-  if (depth > most_includes) return;
+  if (seen.size() >= most_files || !seen.insert(path).second) return;
   std::string text = text_of(root, path, most_text);
   for (std::string_view line : lines_of(text)) {
     line = trimmed(line.substr(0, line.find('#')));
@@ -31,7 +32,7 @@ void read_conf(const std::string& root, const std::string& path, int depth,
                                : fmt::format("{}/{}", parent_of(path), pattern);
         std::string folder = parent_of(full);
         for (const std::string& name : names_in(root, folder)) {
-          if (matches(base_of(full), name)) read_conf(root, folder + "/" + name, depth + 1, out);
+          if (matches(base_of(full), name)) read_conf(root, folder + "/" + name, seen, out);
         }
       }
     } else if (line.starts_with('/')) {
@@ -174,7 +175,8 @@ struct Checker {
 
 std::vector<std::string> configured_folders(const std::string& root) {
   std::vector<std::string> out;
-  read_conf(root, "/etc/ld.so.conf", 0, out);
+  std::set<std::string> seen;
+  read_conf(root, "/etc/ld.so.conf", seen, out);
   return out;
 }
 

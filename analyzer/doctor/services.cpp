@@ -16,19 +16,29 @@ namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_text = 1u << 20;
+constexpr std::size_t most_files = 100;  // environment files that one file names
+// What the $NAMEs of one file may bring in: more than a process can be given (execve(2): 6 MB).
+constexpr std::size_t most_expanded = 6u << 20;
 // systemd's own default (basic/path-util.h, DEFAULT_PATH_NORMAL of a system with merged bin folders
 // apart).
 constexpr const char* service_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-bool is_name(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+// How many characters of the text are a name.
+std::size_t name_size(std::string_view text) {
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return 0;
+  auto other = std::find_if(text.begin(), text.end(), [](char c) {
+    return c != '_' && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
+           !(c >= 'a' && c <= 'z');
   });
+  return static_cast<std::size_t>(other - text.begin());
 }
 
+bool is_name(std::string_view text) { return !text.empty() && name_size(text) == text.size(); }
+
 // $NAME and ${NAME} from the variables known so far; what is not known is empty, as in a shell.
-std::string expanded(std::string_view text, const Variables& known) {
+// `room`: bytes that values may still take, since lines such as A=$A$A double; once it is used up
+// they are left out.
+std::string expanded(std::string_view text, const Variables& known, std::size_t& room) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '$' || i + 1 == text.size()) {
@@ -37,7 +47,7 @@ std::string expanded(std::string_view text, const Variables& known) {
     }
     bool brace = text[i + 1] == '{';
     std::size_t begin = i + (brace ? 2 : 1), end = begin;
-    while (end < text.size() && is_name(std::string(text.substr(begin, end - begin + 1)))) ++end;
+    end += name_size(text.substr(std::min(begin, text.size())));
     std::string name(text.substr(begin, end - begin));
     std::string fallback;
     if (brace) {  // ${X:+:$X} and ${X:-y}: what follows the name
@@ -48,14 +58,18 @@ std::string expanded(std::string_view text, const Variables& known) {
       if (rest.starts_with(":-") && set == known.end()) fallback = std::string(rest.substr(2));
       bool added = rest.starts_with(":+");
       if (added) {
-        if (set != known.end()) out += expanded(rest.substr(2), known);
+        if (set != known.end()) out += expanded(rest.substr(2), known, room);
         i = close;
         continue;
       }
       end = close + 1;
     }
     auto set = known.find(name);
-    out += set == known.end() ? fallback : set->second.value;
+    const std::string& value = set == known.end() ? fallback : set->second.value;
+    if (value.size() <= room) {
+      out += value;
+      room -= value.size();
+    }
     i = end - 1;
   }
   return out;
@@ -117,7 +131,7 @@ struct Unit {
       if (value.empty()) start.inherited.clear();
       for (const std::string& word : unquoted_words(value)) assign(word, from);
     } else if (key == "EnvironmentFile") {
-      environment_files.emplace_back(std::string(value), from);
+      if (environment_files.size() < most_files) environment_files.emplace_back(value, from);
     } else if (key == "PassEnvironment") {
       for (std::string_view name : words_of(value)) pass.emplace_back(name);
     } else if (key == "ExecStart" && !value.empty()) {
@@ -193,7 +207,8 @@ struct Compose {
   std::vector<Start> starts;
   std::size_t service_indent = 0, key_indent = 0;
   bool in_services = false;
-  std::string block;  // "environment" or "env_file" while its lines follow
+  std::size_t files = 0;  // environment files read so far
+  std::string block;      // "environment" or "env_file" while its lines follow
 
   void read(std::string_view text) {
     unsigned number = 0;
@@ -260,6 +275,7 @@ struct Compose {
   }
 
   void add_file(std::string_view name) {
+    if (++files > most_files) return;
     std::string file = bare(name);
     if (!file.starts_with('/')) file = parent_of(path) + "/" + file;
     read_assignments(text_of(host.machine.root, file, most_text), file, false,
@@ -271,6 +287,7 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
   Start start;
   start.name = fmt::format("image of {}", base_of(path));
   start.file = path;
+  std::size_t room = most_expanded;
   for (const JoinedLine& line : joined_lines(text)) {
     std::string_view whole = line.text;
     std::string from = fmt::format("{}:{}", path, line.number);
@@ -283,13 +300,13 @@ Start read_dockerfile(std::string_view text, const std::string& path) {
       if (old_form) {
         std::string_view rest = trimmed(whole.substr(4));
         rest = trimmed(rest.substr(std::min(rest.size(), words[0].size())));
-        set(start.inherited, words[0], expanded(rest, before), from);
+        set(start.inherited, words[0], expanded(rest, before, room), from);
       } else {
         for (const std::string& word : words) {
           std::size_t equal = word.find('=');
           if (equal == std::string::npos) continue;
-          set(start.inherited, word.substr(0, equal), expanded(word.substr(equal + 1), before),
-              from);
+          set(start.inherited, word.substr(0, equal),
+              expanded(word.substr(equal + 1), before, room), from);
         }
       }
     }
@@ -350,6 +367,7 @@ std::vector<std::string> unquoted_words(std::string_view line) {
 void read_assignments(std::string_view text, const std::string& path, bool expand,
                       Variables& into) {
   unsigned number = 0;
+  std::size_t room = most_expanded;
   for (std::string_view line : lines_of(text)) {
     ++number;
     line = trimmed(line);
@@ -361,7 +379,7 @@ void read_assignments(std::string_view text, const std::string& path, bool expan
     std::vector<std::string> words = unquoted_words(raw);
     std::string value = words.empty() ? std::string() : words.front();
     bool literal = raw.starts_with('\'');
-    if (expand && !literal) value = expanded(value, into);
+    if (expand && !literal) value = expanded(value, into, room);
     set(into, std::string(line.substr(0, equal)), value, fmt::format("{}:{}", path, number));
   }
 }
@@ -415,7 +433,7 @@ std::vector<Start> read_service(const HostFacts& host, const std::string& named)
   std::string_view base = base_of(path);
   if (base.ends_with(".service")) return {read_unit(host, path)};
   if (base.ends_with(".yml") || base.ends_with(".yaml")) {
-    Compose compose{host, path, {}, 0, 0, false, {}};
+    Compose compose{host, path, {}, 0, 0, false, 0, {}};
     compose.read(text);
     return compose.starts;
   }

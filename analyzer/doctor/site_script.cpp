@@ -17,6 +17,12 @@ namespace {
 constexpr int most_depth = 40;             // of expressions and calls
 constexpr std::size_t most_steps = 20000;  // statements run: loops and calls may multiply
 constexpr std::size_t most_unread = 20;
+// Work, in tokens looked at and bytes kept, before the rest is given up.
+constexpr std::size_t least_work = 400000, work_per_token = 100;
+// Bytes of a value with all that it holds: a longer one is no environment variable (execve(2):
+// 128 KiB), and `a = a + a` doubles.
+constexpr std::size_t most_value = 128u << 10;
+constexpr std::size_t entry_bytes = 64;  // what an entry of a list counts besides its text
 
 struct Entry;
 
@@ -27,6 +33,8 @@ struct Value {
   std::optional<bool> truth;
   std::vector<Entry> entries;  ///< of a mapping; a list uses the first
 
+  std::size_t bytes = 0;  ///< see most_value
+
   bool is_text() const { return kind == text; }
 };
 
@@ -35,11 +43,20 @@ struct Entry {
 };
 
 Value text_of_value(std::string text) {
+  if (text.size() > most_value) return {};
   bool truth = !text.empty();
-  return {Value::text, std::move(text), truth, {}};
+  std::size_t bytes = text.size();
+  return {Value::text, std::move(text), truth, {}, bytes};
 }
 Value other_value(std::string type, std::optional<bool> truth = {}) {
-  return {Value::other, std::move(type), truth, {}};
+  return {Value::other, std::move(type), truth, {}, 0};
+}
+// False: the value would be too large with it.
+bool add_entry(Value& to, Entry entry) {
+  to.bytes += entry_bytes + entry.first.bytes + entry.second.bytes;
+  if (to.bytes > most_value) return false;
+  to.entries.push_back(std::move(entry));
+  return true;
 }
 Value truth_of(std::optional<bool> truth) { return truth ? other_value("bool", truth) : Value{}; }
 
@@ -55,6 +72,7 @@ class Runner {
          const std::string& path, const std::function<bool(const std::string&)>& exists)
       : tokens_(tokens), statements_(statements), path_(path), exists_(exists) {
     out_.after = before;
+    work_left_ = least_work + work_per_token * tokens.tokens.size();
     bodies_.resize(statements.blocks.size());
     for (std::size_t i = 0; i < statements.statements.size(); ++i) {
       bodies_[statements.statements[i].block].push_back(i);
@@ -79,7 +97,10 @@ class Runner {
     std::optional<bool> taken;  // of an if chain: whether a branch before was
     for (std::size_t at = 0; at < body.size(); ++at) {
       const PythonStatement& statement = statements_.statements[body[at]];
-      if (++steps_ > most_steps) break;
+      if (++steps_ > most_steps || work_left_ == 0) {
+        unread(statement.first, "and what follows: more than is followed");
+        break;
+      }
       flow = statement.opens == 0 ? run_simple({statement.first, statement.last})
                                   : run_compound(statement, body, at, taken);
       if (flow == Flow::next) continue;
@@ -100,10 +121,10 @@ class Runner {
     switch (kind_of(statement)) {
       case PythonBlockKind::if_:
         taken = false;
-        return run_branch(statement, condition(head), taken);
+        return run_branch(statement, condition(head, statement.opens), taken);
       case PythonBlockKind::elif_:
         if (taken == true) return Flow::next;
-        return run_branch(statement, condition(head), taken);
+        return run_branch(statement, condition(head, statement.opens), taken);
       case PythonBlockKind::else_:
         if (!taken) return run_branch(statement, std::nullopt, taken);
         return *taken ? Flow::next : run_block(statement.opens);
@@ -142,38 +163,36 @@ class Runner {
 
   // A condition; that of a guard such as `if "X" not in os.environ` is kept for the assignments
   // below it.
-  std::optional<bool> condition(Range range) {
+  std::optional<bool> condition(Range range, std::uint32_t block) {
     std::optional<bool> truth = evaluate(range).truth;
     // What a guard that is not taken would have done is worth a word.
-    if (truth == false) note_guarded(range);
+    if (truth == false) note_guarded(range, block);
     return truth;
   }
 
-  void note_guarded(Range range) {
+  void note_guarded(Range range, std::uint32_t block) {
     for (std::size_t i = range.first; i < range.last; ++i) {
       if (tokens_.tokens[i].kind != PythonTokenKind::string) continue;
       PythonLiteral literal = read_python_literal(tokens_.spelling(i));
       auto known = out_.after.find(literal.body);
       if (known == out_.after.end()) continue;
-      skip_block(range.last, literal.body, known->second);
+      skip_block(block, literal.body, known->second);
       return;
     }
   }
 
-  // Assignments to `name` in the block whose head ends at token `end` are kept back by a guard.
-  void skip_block(std::size_t end, std::string_view name, const Variable& earlier) {
-    for (const PythonStatement& head : statements_.statements) {
-      if (head.opens == 0 || head.last != end) continue;
-      for (std::size_t index : bodies_[head.opens]) {
-        const PythonStatement& each = statements_.statements[index];
-        std::optional<SiteAssignment> found = plain_assignment({each.first, each.last});
-        if (!found || found->name != name) continue;
-        found->how = "guarded";
-        found->outcome = found->fault.empty() ? SiteOutcome::kept : SiteOutcome::spared;
-        found->earlier = earlier.value;
-        found->from = earlier.from;
-        out_.assignments.push_back(*found);
-      }
+  // Assignments to `name` in a block are kept back by its guard.
+  void skip_block(std::uint32_t block, std::string_view name, const Variable& earlier) {
+    for (std::size_t index : bodies_[block]) {
+      const PythonStatement& each = statements_.statements[index];
+      std::optional<SiteAssignment> found = plain_assignment({each.first, each.last});
+      if (!found || found->name != name) continue;
+      spend(entry_bytes + found->value.size() + earlier.value.size());
+      found->how = "guarded";
+      found->outcome = found->fault.empty() ? SiteOutcome::kept : SiteOutcome::spared;
+      found->earlier = earlier.value;
+      found->from = earlier.from;
+      out_.assignments.push_back(*found);
     }
   }
 
@@ -271,7 +290,7 @@ class Runner {
         std::string bound =
             as < each.last ? spelling({as + 1, each.last}) : module.substr(0, module.find('.'));
         std::string value = as < each.last ? module : bound;
-        names_[bound] = {Value::name, value, true, {}};
+        names_[bound] = {Value::name, value, true, {}, 0};
       }
       return Flow::next;
     }
@@ -284,7 +303,7 @@ class Runner {
       std::string name(tokens_.spelling(first));
       bool as = first + 2 < each.last && tokens_.is(first + 1, "as");
       names_[as ? std::string(tokens_.spelling(first + 2)) : name] = {
-          Value::name, module + "." + name, {}, {}};
+          Value::name, module + "." + name, {}, {}, 0};
     }
     return Flow::next;
   }
@@ -333,6 +352,8 @@ class Runner {
 
   void assign_name(Range target, const Value& value) {
     std::size_t colon = find(target, ":");
+    spend(value.bytes);
+    if (work_left_ == 0) return;
     names_[spelling({target.first, colon})] = unsure_ ? Value{} : value;
   }
 
@@ -407,6 +428,9 @@ class Runner {
 
   SiteAssignment& record(const std::string& name, const Value& value, const char* how,
                          std::size_t token) {
+    auto before = out_.after.find(name);
+    spend(entry_bytes + value.bytes +
+          (before == out_.after.end() ? 0 : before->second.value.size()));
     SiteAssignment& out = out_.assignments.emplace_back();
     out.name = name;
     out.known = value.is_text();
@@ -414,7 +438,6 @@ class Runner {
     out.how = how;
     out.line = tokens_.tokens[token].line;
     out.fault = fault_of(value);
-    auto before = out_.after.find(name);
     if (before != out_.after.end()) {
       out.earlier = before->second.value;
       out.from = before->second.from;
@@ -489,8 +512,12 @@ class Runner {
 
   // --- expressions ---
 
+  void spend(std::size_t work) { work_left_ -= std::min(work, work_left_); }
+
   Value evaluate(Range range) {
     if (range.first >= range.last || depth_ > most_depth) return {};
+    spend(range.last - range.first);
+    if (work_left_ == 0) return {};
     ++depth_;
     Value out = ternary(range);
     --depth_;
@@ -628,7 +655,7 @@ class Runner {
         if (end == std::string_view::npos) return std::nullopt;
         std::string name(body.substr(i + 1, end - i - 1));
         Value value = name_value(name);
-        if (!value.is_text()) return std::nullopt;
+        if (!value.is_text() || out.size() > most_value) return std::nullopt;
         out += value.spelt;
         i = end;
       } else {
@@ -644,26 +671,27 @@ class Runner {
       std::vector<Range> parts = split(inside, ",");
       if (parts.size() == 1) return evaluate(inside);
       Value tuple = sequence(parts);
-      tuple.spelt = "tuple";
+      if (tuple.kind == Value::list) tuple.spelt = "tuple";
       return tuple;
     }
     std::vector<Range> parts = split(inside, ",");
     if (tokens_.is(open, "[")) return sequence(parts);
-    Value out{Value::mapping, "dict", {}, {}};
+    Value out{Value::mapping, "dict", {}, {}, 0};
     for (Range part : parts) {
       if (part.first >= part.last) continue;
       std::size_t colon = find(part, ":");
       if (colon == part.last) return other_value("set");
-      out.entries.push_back({evaluate({part.first, colon}), evaluate({colon + 1, part.last})});
+      Value key = evaluate({part.first, colon}), value = evaluate({colon + 1, part.last});
+      if (!add_entry(out, {std::move(key), std::move(value)})) return {};
     }
     out.truth = !out.entries.empty();
     return out;
   }
 
   Value sequence(const std::vector<Range>& parts) {
-    Value out{Value::list, "list", {}, {}};
+    Value out{Value::list, "list", {}, {}, 0};
     for (Range part : parts) {
-      if (part.first < part.last) out.entries.push_back({evaluate(part), Value{}});
+      if (part.first < part.last && !add_entry(out, {evaluate(part), Value{}})) return {};
     }
     out.truth = !out.entries.empty();
     return out;
@@ -730,7 +758,7 @@ class Runner {
       if (list.kind != Value::list) return {};
       std::string out;
       for (std::size_t i = 0; i < list.entries.size(); ++i) {
-        if (!list.entries[i].first.is_text()) return {};
+        if (!list.entries[i].first.is_text() || out.size() > most_value) return {};
         out += (i ? value.spelt : "") + list.entries[i].first.spelt;
       }
       return text_of_value(out);
@@ -821,6 +849,7 @@ class Runner {
     if (name == "os.path.join" && texts) {
       std::string out;
       for (const Value& each : values) {
+        if (out.size() > most_value) return {};
         if (each.spelt.starts_with('/')) out.clear();
         if (!out.empty() && !out.ends_with('/')) out += '/';
         out += each.spelt;
@@ -863,6 +892,8 @@ class Runner {
         bound.emplace_back(std::string(tokens_.spelling(parameters[i].first)), value);
       }
     }
+    for (const auto& [name, value] : names_) spend(entry_bytes + value.bytes);
+    if (work_left_ == 0) return {};
     std::map<std::string, Value> saved = names_;
     for (auto& [name, value] : bound) names_[name] = value;
     raised_ = run_block(function.opens) == Flow::raised;
@@ -919,6 +950,7 @@ class Runner {
   int depth_ = 0;
   bool raised_ = false;  // by the expression evaluated last
   std::size_t steps_ = 0;
+  std::size_t work_left_ = 0;
 };
 
 bool is_keyword(std::string_view word) {

@@ -15,7 +15,8 @@ TuningRecord read_tuning_record(const std::string& path) {
   if (!right) throw Unreadable(Problem{path, {}, {}, std::nullopt, "no record of probe --tune"});
   out.nccl = record["nccl"];
   if (record.contains("driver") && record["driver"].is_object()) {
-    out.driver = record["driver"].value("version", std::string());
+    const nlohmann::json& driver = record["driver"];
+    if (driver.contains("version") && driver["version"].is_string()) out.driver = driver["version"];
   }
   for (const nlohmann::json& each : record["settings"]) {
     if (each.is_object() && each.contains("setting") && each["setting"].is_string())

@@ -1,26 +1,37 @@
 #include "doctor/words.h"
 
 #include <algorithm>
+#include <array>
 
 namespace wheelvet {
 namespace {
 
 constexpr std::size_t most_name = 64;  // longer words are nobody's variable
 
-// Edit distance with swaps of neighbours (optimal string alignment).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+// Edit distance with swaps of neighbours (optimal string alignment) where it is below `limit`, else
+// `limit`: only what lies that near to the diagonal counts.
+std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
+  using Row = std::array<std::size_t, most_name + 1>;
+  Row before, above, row;
+  before.fill(limit);
+  above.fill(limit);
+  for (std::size_t j = 0; j < limit && j <= b.size(); ++j) above[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t change = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({change, d[i - 1][j] + 1, d[i][j - 1] + 1});
+    row.fill(limit);
+    row[0] = std::min(i, limit);
+    for (std::size_t j = i < limit ? 1 : i - limit + 1; j < i + limit && j <= b.size(); ++j) {
+      std::size_t change = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({change, above[j] + 1, row[j - 1] + 1, limit});
       bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    bool far = *std::min_element(row.begin(), row.end()) == limit &&
+               *std::min_element(above.begin(), above.end()) == limit;
+    if (far) return limit;
+    before = above;
+    above = row;
   }
-  return d[a.size()][b.size()];
+  return above[b.size()];
 }
 
 }  // namespace
@@ -82,7 +93,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     std::size_t longer = std::max(each.size(), name.size()),
                 shorter = std::min(each.size(), name.size());
     if (longer - shorter > 2) continue;
-    std::size_t edits = distance(name, each);
+    std::size_t edits = distance(name, each, least);
     if (edits < least) {
       least = edits;
       best = each;

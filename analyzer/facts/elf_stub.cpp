@@ -301,7 +301,10 @@ StubNote read_stub_note(Bytes desc) {
 
 std::vector<std::uint8_t> write_slice(const ElfFacts& facts) {
   std::vector<Elf64_Phdr> segments(facts.program_headers.size() / sizeof(Elf64_Phdr));
-  std::memcpy(segments.data(), facts.program_headers.data(), segments.size() * sizeof(Elf64_Phdr));
+  if (!segments.empty()) {
+    std::memcpy(segments.data(), facts.program_headers.data(),
+                segments.size() * sizeof(Elf64_Phdr));
+  }
   std::vector<Elf64_Phdr> headers(3);
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_GNU_STACK) {

@@ -41,11 +41,11 @@ std::string write_stub_manifest(const Input& original, const std::vector<Archive
                                 const std::vector<Problem>& problems) {
   std::string out = fmt::format(
       "Stub-Version: {}\nOrigin-File: {}\nOrigin-Size: {}\nOrigin-SHA256: {}\n", format_version,
-      printable(original.label), original.size, original.origin->sha256);
+      printable(original.label), original.size, printable(original.origin->sha256));
   out += "Record: paths and sizes compared\n";
   for (const ArchiveFault& fault : faults) {
-    out += fmt::format("Archive-Fault: {}\t{}\t{}\t{}\n", fault.rule, offset_text(fault.offset),
-                       printable(fault.member), printable(fault.detail));
+    out += fmt::format("Archive-Fault: {}\t{}\t{}\t{}\n", printable(fault.rule),
+                       offset_text(fault.offset), printable(fault.member), printable(fault.detail));
   }
   for (const Problem& problem : problems) {
     out +=

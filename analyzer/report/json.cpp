@@ -598,6 +598,8 @@ Document read_json(std::string_view text) {
     return document_of(Json::parse(text.begin(), text.end()));
   } catch (const Json::parse_error& error) {
     throw Unreadable("JSON", error.byte, "is not JSON");
+  } catch (const Json::out_of_range&) {
+    throw Unreadable("JSON", std::nullopt, "holds a number that is too large");
   }
 }
 

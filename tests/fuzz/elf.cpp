@@ -7,6 +7,7 @@
 #include "facts/elf_layout.h"
 #include "facts/slice.h"
 #include "link/lookup.h"
+#include "mutate_elf.h"
 
 using namespace wheelvet;
 
@@ -22,6 +23,11 @@ void use(const ElfFacts& elf) {
 }
 
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+  return fuzz::mutate_elf(data, size, most, seed, 0);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);

@@ -6,6 +6,7 @@
 
 #include "facts/elf_facts.h"
 #include "facts/spool.h"
+#include "mutate_elf.h"
 
 using namespace wheelvet;
 
@@ -21,6 +22,11 @@ std::optional<ElfFacts> read(const FileView& view) {
 }
 
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
+  return fuzz::mutate_elf(data, size, most, seed, 2);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
