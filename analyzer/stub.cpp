@@ -68,8 +68,8 @@ StubResult make_stub(const std::string& name, const std::string& output, const N
   if (input.members.empty() && !input.problems.empty()) throw Unreadable(input.problems.front());
   Facts facts = read_facts(inputs, {0, false, progress, DeviceDepth::kernels});
   InputFacts& own = facts.inputs.front();
-  RandomFile archive(wheel);
-  input.origin = StubOrigin{input.label, input.size, sha256_of_file(wheel)};
+  const RandomFile& archive = *input.archive;
+  input.origin = StubOrigin{input.label, input.size, sha256_of_file(archive)};
 
   std::vector<ArchiveFault> faults = input.faults;
   faults.insert(faults.end(), own.faults.begin(), own.faults.end());

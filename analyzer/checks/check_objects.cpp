@@ -124,7 +124,7 @@ FileMemory::Runtime find_runtime(const ElfFacts& elf) {
 void exported_runtime(const Run& run, const SceneFile& file, const std::string& owner,
                       FindingSet& found) {
   constexpr std::size_t few = 10;  // operators new and delete are replaced on purpose
-  if (file.facts->known) return;  // no names of its own, and not there for long
+  if (file.facts->known) return;   // no names of its own, and not there for long
   FileMemory own;
   FileMemory& memory = run.memory ? *run.memory : own;
   auto [known, fresh] = memory.runtimes.try_emplace(file.facts);

@@ -125,7 +125,7 @@ int run_check(const Options& typed) {
   for (const auto& [format, path] : options.format_files) {
     write_file(path, rendered(report, format, options, false));
   }
-  write_output(options, rendered(report, options.format, options, use_color(options)));
+  write_report(options, rendered(report, options.format, options, use_color(options)));
   return exit_code(report, options);
 }
 

@@ -42,6 +42,9 @@ Severity threshold_of(const std::string& name);
 /// written.
 void write_output(const Options& options, const std::string& text);
 
+/// The same, for text made safe for a log.
+void write_report(const Options& options, const std::string& text);
+
 /// True when the output may be coloured.
 bool use_color(const Options& options);
 

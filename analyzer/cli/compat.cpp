@@ -32,7 +32,7 @@ int run_compat(const Options& options) {
   Compat compat = compare_with_releases(request);
   progress.end();
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
-  write_output(options, options.format == "json" ? render_json(compat, options.stats)
+  write_report(options, options.format == "json" ? render_json(compat, options.stats)
                                                  : render_text(compat, text));
   return exit_code(compat, options);
 }

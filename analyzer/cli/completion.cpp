@@ -25,9 +25,12 @@ std::string bash_script(const std::vector<CommandRow>& commands) {
   std::string names, cases;
   for (const CommandRow& command : commands) {
     names += command.name + " ";
-    std::string options, values;
+    std::string options, values, positional;
     for (const OptionRow& row : command.options) {
-      if (is_positional(row)) continue;
+      if (is_positional(row)) {
+        positional = joined(row.words);
+        continue;
+      }
       options += spaced(row.names) + " ";
       if (row.words.empty()) continue;
       std::string pattern = row.names;
@@ -38,10 +41,15 @@ std::string bash_script(const std::vector<CommandRow>& commands) {
     cases += fmt::format("    {})\n", command.name);
     if (!values.empty()) cases += "      case $before in\n" + values + "      esac\n";
     cases += fmt::format(
-        "      [[ $word == -* ]] && COMPREPLY=($(compgen -W '{}' -- \"$word\")) ;;\n", options);
+        "      local words='{}'\n      [[ $word == -* ]] && words='{}'\n"
+        "      COMPREPLY=($(compgen -W \"$words\" -- \"$word\")) ;;\n",
+        positional, options);
   }
   return "_wheelvet() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+         // Readline takes --option=value for three words.
+         "  [ \"$word\" != = ] || word=\n"
+         "  [ \"$before\" != = ] || before=${COMP_WORDS[COMP_CWORD-2]}\n"
          "  COMPREPLY=()\n"
          "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
          "    COMPREPLY=($(compgen -W '" +
@@ -71,8 +79,12 @@ std::string zsh_script(const std::vector<CommandRow>& commands) {
   for (const CommandRow& command : commands) {
     names += fmt::format("    '{}:{}'\n", command.name, plain(command.text));
     cases += fmt::format("    {}) _arguments", command.name);
+    std::string positional = "_files";
     for (const OptionRow& row : command.options) {
-      if (is_positional(row)) continue;
+      if (is_positional(row)) {
+        if (!row.words.empty()) positional = "(" + joined(row.words) + ")";
+        continue;
+      }
       std::string all = spaced(row.names);
       for (std::size_t at = 0; at < all.size();) {
         std::size_t end = std::min(all.find(' ', at), all.size());
@@ -80,12 +92,14 @@ std::string zsh_script(const std::vector<CommandRow>& commands) {
                             : row.words.empty()
                                 ? ":" + plain(row.value) + ":_files"
                                 : ":" + plain(row.value) + ":(" + joined(row.words) + ")";
+        std::string name = all.substr(at, end - at);
+        bool joins = name.starts_with("--") && !value.empty();  // --option=value, too
         cases +=
-            fmt::format(" \\\n      '*{}[{}]{}'", all.substr(at, end - at), plain(row.text), value);
+            fmt::format(" \\\n      '*{}{}[{}]{}'", name, joins ? "=" : "", plain(row.text), value);
         at = end + 1;
       }
     }
-    cases += " \\\n      '*:file:_files' ;;\n";
+    cases += " \\\n      '*:argument:" + positional + "' ;;\n";
   }
   return "#compdef wheelvet\n_wheelvet() {\n  local -a commands\n  commands=(\n" + names +
          "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
@@ -99,9 +113,12 @@ std::string fish_script(const std::vector<CommandRow>& commands) {
     out += fmt::format("complete -c wheelvet -n __fish_use_subcommand -a {} -d '{}'\n",
                        command.name, quoted(command.text));
     for (const OptionRow& row : command.options) {
-      if (is_positional(row)) continue;
       std::string line =
           fmt::format("complete -c wheelvet -n '__fish_seen_subcommand_from {}'", command.name);
+      if (is_positional(row)) {
+        if (!row.words.empty()) out += line + fmt::format(" -f -a '{}'\n", joined(row.words));
+        continue;
+      }
       std::string all = spaced(row.names);
       for (std::size_t at = 0; at < all.size();) {
         std::size_t end = std::min(all.find(' ', at), all.size());

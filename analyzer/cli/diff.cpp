@@ -21,7 +21,7 @@ int run_diff(const Options& options) {
   Difference difference = find_difference(request);
   progress.end();
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
-  write_output(options, options.format == "json" ? render_json(difference, options.stats)
+  write_report(options, options.format == "json" ? render_json(difference, options.stats)
                                                  : render_text(difference, text));
   Severity threshold = threshold_of(options.fail_on);
   bool found = difference.breaks ||

@@ -40,7 +40,7 @@ int run_doctor(const Options& typed) {
   progress.end();
   report.configuration = gate.file;
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, options.stats};
-  write_output(options, options.format == "json" ? render_json(report, options.stats)
+  write_report(options, options.format == "json" ? render_json(report, options.stats)
                                                  : render_text(report, text));
   Severity threshold = threshold_of(options.fail_on);
   bool found = std::any_of(report.findings.begin(), report.findings.end(),

@@ -1,6 +1,8 @@
 // Commands that print documents of the program itself.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "report/render.h"
 #include "rules/rules.h"
@@ -9,13 +11,16 @@
 namespace wheelvet::cli {
 
 int run_rules(const Options& options) {
-  std::vector<CatalogEntry> chosen;
-  for (const CatalogEntry& entry : load_catalog()) {
-    if (options.targets.empty() || options.targets.front() == entry.id) chosen.push_back(entry);
-  }
-  if (chosen.empty()) {
-    throw WrongUsage(
-        fmt::format("no rule {}; `wheelvet rules` lists them", options.targets.front()));
+  const std::vector<CatalogEntry> catalog = load_catalog();
+  std::vector<CatalogEntry> chosen =
+      options.targets.empty() ? catalog : std::vector<CatalogEntry>{};
+  for (const std::string& id : options.targets) {
+    auto found = std::find_if(catalog.begin(), catalog.end(),
+                              [&](const CatalogEntry& entry) { return entry.id == id; });
+    if (found == catalog.end()) {
+      throw WrongUsage(fmt::format("no rule {}; `wheelvet rules` lists them", id));
+    }
+    chosen.push_back(*found);
   }
   if (options.format == "json") {
     write_output(options, render_json_rules(chosen));
@@ -26,6 +31,7 @@ int run_rules(const Options& options) {
     if (options.targets.empty()) {
       out += fmt::format("{:<9} {:<8} {}\n", entry.id, entry.severity, entry.title);
     } else {
+      out += out.empty() ? "" : "\n";
       out += fmt::format("{} ({}): {}\n\n{}\n\nFix: {}\n\nSource: {}\n", entry.id, entry.severity,
                          entry.title, entry.why, entry.fix, entry.source);
     }

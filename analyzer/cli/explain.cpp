@@ -109,7 +109,7 @@ int run_explain(const Options& options) {
   Answer found = answer(question);
   progress.end();
   TextOptions text{use_color(options), options.quiet ? -1 : options.verbose, false};
-  write_output(options, options.format == "json" ? render_explanation_json(found)
+  write_report(options, options.format == "json" ? render_explanation_json(found)
                                                  : render_explanation_text(found, text));
   return found.explanations.empty() ? 3 : 0;
 }

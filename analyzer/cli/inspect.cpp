@@ -24,7 +24,7 @@ int run_inspect(const Options& options) {
     wanted.imports = wanted.exports = true;
   }
   Inspection inspection = inspect(options.targets, wanted);
-  write_output(options, options.format == "json" ? render_json(inspection)
+  write_report(options, options.format == "json" ? render_json(inspection)
                                                  : render_text(inspection, use_color(options)));
   return inspection.problems.empty() ? 0 : 3;
 }

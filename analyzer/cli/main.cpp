@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <exception>
 
 #include "cli/commands.h"
+#include "report/escape.h"
 #include "report/render.h"
 #include "wheelvet/problem.h"
 
@@ -55,19 +57,29 @@ int report_error(const cli::Options& options, const Problem& problem, int code) 
   if (options.format == "json") {
     fmt::print("{}", render_json_error(problem, code));
   }
-  fmt::print(stderr, "wheelvet: {}\n", to_line(problem));
+  fmt::print(stderr, "wheelvet: {}\n", escape_log(to_line(problem)));
   return code;
+}
+
+// Every wheel of a matrix stays open from its first look to its last, so that it is the same file
+// in all of them.
+void allow_many_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, told as such
-  int early = -1;
-  cli::Options options = cli::read_options(argc, argv, early);
-  if (early >= 0) return early;
+  allow_many_open_files();
+  cli::Options options;
   try {
-    return dispatch(options);
+    int early = -1;
+    options = cli::read_options(argc, argv, early);
+    return early >= 0 ? early : dispatch(options);
   } catch (const WrongUsage& error) {
     return report_error(options, {{}, {}, {}, std::nullopt, error.what()}, wrong_usage);
   } catch (const Unreadable& error) {

@@ -51,7 +51,7 @@ int finish(const MatrixReport& matrix, const Options& options) {
   for (const auto& [format, path] : options.format_files) {
     write_file(path, rendered(matrix, format, options, false));
   }
-  write_output(options, rendered(matrix, options.format, options, use_color(options)));
+  write_report(options, rendered(matrix, options.format, options, use_color(options)));
   return exit_code(matrix, options);
 }
 

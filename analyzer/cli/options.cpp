@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <iostream>
+#include <sstream>
 
+#include "cli/commands.h"
 #include "cli/option_table.h"
 #include "report/printable.h"
+#include "report/render.h"
 #include "report/version.h"
 
 namespace wheelvet::cli {
@@ -54,10 +56,8 @@ void add_report_output(CLI::App& app, Options& options, bool of_matrix) {
            std::string reason = choose_formats(typed, options);
            if (!reason.empty()) throw CLI::ValidationError("--format", reason);
          },
-         fmt::format("{}; text is the default. With =FILE it goes there,\n"
-                     "beside the output; may be repeated",
-                     fmt::join(report_formats(of_matrix), ", ")))
-      ->type_name("FORMAT[=FILE]")
+         "text is the default; with =FILE it goes there, beside the output; may be repeated")
+      ->type_name(fmt::format("FORMAT[=FILE]:{{{}}}", fmt::join(report_formats(of_matrix), ",")))
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -86,7 +86,8 @@ void add_scenario(CLI::App& app, Options& options) {
                  "interpreter, such as 3.12 or 3.13t (default: the tags')")
       ->type_name("X.Y[t]");
   add_platform(app, options);
-  app.add_option("--import", options.imports, "import this module first for every root")
+  app.add_option("--import", options.imports,
+                 "import this module first for every root; may be repeated, in that order")
       ->type_name("NAME")
       ->expected(1)
       ->allow_extra_args(false)
@@ -164,7 +165,7 @@ void add_check(CLI::App& app, Options& options) {
   check
       ->add_option("TARGET", options.targets,
                    "wheel, stub wheel, folder or shared object, NAME==VERSION of the "
-                   "index,\ntorch==VERSION of the history; none: the environment")
+                   "index,\ntorch==VERSION of the history; without one: the active environment")
       ->type_name("");
   add_scenario(*check, options);
   add_probed(*check, options);
@@ -194,7 +195,9 @@ void add_check(CLI::App& app, Options& options) {
 
 void add_matrix(CLI::App& app, Options& options) {
   CLI::App* matrix = app.add_subcommand("matrix", "many wheels beside many providers, one table");
-  matrix->add_option("FILE", options.targets, "the matrix file (TOML)")
+  matrix
+      ->add_option("FILE", options.targets,
+                   "the matrix file (TOML): targets, providers, scenarios, what is expected")
       ->required()
       ->expected(1)
       ->type_name("");
@@ -216,7 +219,12 @@ void add_matrix(CLI::App& app, Options& options) {
   matrix->footer(
       "Examples:\n"
       "  wheelvet matrix matrix.toml --format sarif=wheels.sarif\n"
-      "  wheelvet matrix matrix.toml --shard 2/8 --format jsonl=part-2.jsonl");
+      "  wheelvet matrix matrix.toml --shard 2/8 --format jsonl=part-2.jsonl\n"
+      "The smallest file:\n"
+      "  targets = [\"dist/*.whl\"]\n"
+      "  providers = [\"torch==2.9.1\", \"torch==2.10.0\"]\n"
+      "Exit codes: 0 nothing at or above --fail-on in any cell but what is expected, 1 findings,\n"
+      "  2 wrong usage, 3 a cell could not be judged, 4 internal error.");
   // Early, so that the options know which formats there are.
   matrix->preparse_callback([&options](std::size_t) { options.command = Command::matrix; });
   CLI::App* merge = app.add_subcommand("merge", "joins the parts of a matrix into one report");
@@ -234,7 +242,9 @@ void add_matrix(CLI::App& app, Options& options) {
   merge->footer(
       "Examples:\n"
       "  wheelvet merge part-*.jsonl\n"
-      "  wheelvet merge part-*.jsonl --format junit=wheels.xml --format html=wheels.html");
+      "  wheelvet merge part-*.jsonl --format junit=wheels.xml --format html=wheels.html\n"
+      "Exit codes: those of matrix; 2 also when parts are of different runs, 3 when cells are in\n"
+      "  none of the parts.");
   merge->preparse_callback([&options](std::size_t) { options.command = Command::merge; });
 }
 
@@ -478,18 +488,16 @@ void add_probe(CLI::App& app, Options& options) {
 
 void add_documents(CLI::App& app, Options& options) {
   CLI::App* rules = app.add_subcommand("rules", "the catalogue: what each finding means");
-  rules->add_option("ID", options.targets, "show one entry, such as SYM-001")->type_name("");
+  rules->add_option("ID", options.targets, "only these entries, such as SYM-001")->type_name("");
   rules->add_option("--format", options.format, "text (default) or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
   rules->footer("Examples:\n  wheelvet rules\n  wheelvet rules SYM-001");
   rules->callback([&options] { options.command = Command::rules; });
   CLI::App* schema = app.add_subcommand("schema", "the JSON Schemas of the outputs");
-  schema
-      ->add_option(
-          "NAME", options.targets,
-          "report, load-plan, inspect, matrix, compat, explain, diff, doctor, probe or tuning")
-      ->type_name("");
+  schema->add_option("NAME", options.targets, "of which output; without one: their names")
+      ->expected(0, 1)
+      ->type_name(fmt::format(":{{{}}}", fmt::join(json_schema_names(), ",")));
   schema->footer("Examples:\n  wheelvet schema\n  wheelvet schema report > report.schema.json");
   schema->callback([&options] { options.command = Command::schema; });
   CLI::App* completion = app.add_subcommand("completion", "a script that completes the options");
@@ -620,7 +628,9 @@ Options read_options(int argc, char** argv, int& exit_code) {
   } catch (const CLI::ParseError& error) {
     bool answered = error.get_exit_code() == 0;  // help or version
     if (answered) {
-      app.exit(error);
+      std::ostringstream text;
+      app.exit(error, text, text);
+      write_output({}, text.str());
     } else {
       fmt::print(stderr, "{}\nRun with --help for more information.\n", printable(error.what()));
     }

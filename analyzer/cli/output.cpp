@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "input/write_file.h"
+#include "report/escape.h"
 #include "wheelvet/problem.h"
 
 namespace wheelvet::cli {
@@ -32,6 +33,10 @@ void write_output(const Options& options, const std::string& text) {
   } else {
     write_file(options.output, text);
   }
+}
+
+void write_report(const Options& options, const std::string& text) {
+  write_output(options, options.format == "text" ? escape_log(text) : text);
 }
 
 bool use_color(const Options& options) {

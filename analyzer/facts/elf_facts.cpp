@@ -21,6 +21,9 @@ constexpr std::uint64_t relocations_per_read = 1u << 16;
 // longer.
 constexpr std::size_t max_name = 4096, max_path_list = 1u << 20;
 constexpr std::size_t max_names = 16u << 20;
+// A sparse file costs nothing and may claim a table of a terabyte; the largest dynamic string
+// tables of real libraries have tens of megabytes.
+constexpr std::uint64_t max_table = 256u << 20;
 // A lookup walks a chain, a search tries each folder for each need, and every need is compared with
 // those before: what linkers make is far below, and a few megabytes could ask for hours.
 constexpr std::size_t max_chain = 4096, max_needs = 4096, max_searches = 1u << 16;
@@ -49,6 +52,9 @@ struct Reader {
   std::vector<std::uint8_t> copy(const FileRange& from, std::uint64_t size,
                                  std::string_view field) const {
     if (size > from.size) throw Unreadable(field, from.offset, "ends after its segment");
+    if (size > max_table) {
+      throw Unreadable(field, from.offset, fmt::format("{} bytes, more than {}", size, max_table));
+    }
     Bytes bytes = file.bytes(from.offset, size);
     return {bytes.begin(), bytes.end()};
   }
@@ -167,9 +173,12 @@ struct Targets {
     return fmt::format("a relocation writes to {:#x}, which may not be written", target);
   }
 
+  // elf_machine_rela_relative of glibc's dl-machine.h asserts it.
   std::string rejection_of_relative(std::uint16_t machine, std::uint32_t type) const {
-    if (type == (machine == EM_X86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE)) return {};
-    return "elf_machine_rela_relative: Assertion `ELFW(R_TYPE) (reloc->r_info) == ";
+    bool relative = machine == EM_X86_64 ? type == R_X86_64_RELATIVE || type == R_X86_64_RELATIVE64
+                                         : type == R_AARCH64_RELATIVE;
+    if (relative) return {};
+    return fmt::format("DT_RELACOUNT counts a relocation of type {:#x} as a relative one", type);
   }
 
   // The loader calls what these name in the middle of its work.
@@ -212,8 +221,9 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
                offset + i * sizeof(Entry));
       std::string reason = targets.rejection_of(in.layout.header.e_machine, type, entry.r_offset,
                                                 offset + i * sizeof(Entry));
-      if (first + i < relative)
+      if (reason.empty() && first + i < relative) {
         reason = targets.rejection_of_relative(in.layout.header.e_machine, type);
+      }
       if constexpr (std::is_same_v<Entry, Elf64_Rela>) {
         if (reason.empty())
           reason = targets.rejection_of_resolver(in.layout.header.e_machine, type,
@@ -243,6 +253,7 @@ std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbo
     if (size == 0) continue;
     std::optional<FileRange> range = in.table(table.address, table.name);
     if (!range) continue;
+    if (range->offset == 0) throw Unreadable(table.name, 0, "lies over the ELF header");
     if (size > range->size) throw Unreadable(table.name, range->offset, "ends after its segment");
     if (table.with_addend) {
       read_relocation_table<Elf64_Rela>(in, *range, size, symbol_limit, uses, rejection);
@@ -297,8 +308,10 @@ std::vector<std::uint8_t> read_gnu_hash(const Reader& in, std::uint64_t& symbol_
     throw Unreadable(field, table->offset, "a chain starts after its segment");
   }
   std::uint64_t first_end = chains_at + (highest - first_symbol + 1) * 4;
-  bytes = in.copy(*table, std::max(first_end, in.undisputed(*table)), field);
+  std::uint64_t usual = std::min(in.undisputed(*table), first_end + max_chain * 4);
+  bytes = in.copy(*table, std::max(first_end, usual), field);
   for (std::uint64_t at = first_end - 4;; at += 4) {
+    check_length((at + 8 - first_end) / 4, field, table->offset);
     if (at + 4 > bytes.size()) {  // past the start of the next table, as the loader would go on
       std::uint64_t more = std::min<std::uint64_t>(table->size, std::uint64_t{bytes.size()} * 2);
       bytes = in.copy(*table, std::max(more, at + 4), field);

@@ -337,7 +337,6 @@ void run_jobs(std::vector<Job>& jobs, Counters& counters, unsigned threads) {
 Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
   Facts facts;
   facts.inputs.resize(inputs.size());
-  std::vector<std::unique_ptr<RandomFile>> archives(inputs.size());
   std::vector<Job> jobs;
   Counters counters{{}, {}, 0, options};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -346,10 +345,9 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     out.input = i;
     bool archived = input.kind == InputKind::wheel || input.kind == InputKind::stub;
     if (archived && input.members.empty()) continue;  // its Problem is known already
-    if (archived) archives[i] = open_again(input);
-    if (input.kind != InputKind::file) read_packages(input, archives[i].get(), out);
+    if (input.kind != InputKind::file) read_packages(input, input.archive.get(), out);
     RecordCheck record;
-    if (input.kind == InputKind::wheel) record = read_record_of(input, *archives[i], out);
+    if (input.kind == InputKind::wheel) record = read_record_of(input, *input.archive, out);
     out.faults = std::move(record.faults);
     bool whole = options.hash && input.kind == InputKind::wheel;
     std::map<std::string, std::string> untrusted = untrusted_members(input);
@@ -362,7 +360,7 @@ Facts read_facts(const std::vector<Input>& inputs, const ReadOptions& options) {
     auto add_job = [&](const Member& member) -> Job& {
       Job& job = jobs.emplace_back();
       job.input = &input;
-      job.archive = archives[i].get();
+      job.archive = input.archive.get();
       job.member = &member;
       job.device = device;
       job.whole = whole;

@@ -50,7 +50,6 @@ class Reader {
  public:
   Reader(const Input& input, const std::set<std::string>& known, InputFacts& facts, unsigned jobs)
       : input_(input), described_(known), facts_(facts), jobs_(jobs) {
-    if (input.kind == InputKind::wheel) archive_ = open_again(input);
     for (const Member& member : input.members) {
       if (!member.name.ends_with(".py")) continue;
       facts.python_read = true;
@@ -96,8 +95,8 @@ class Reader {
   std::string text_of(const Member& member) const {
     try {
       std::vector<std::uint8_t> bytes;
-      if (archive_) {
-        bytes = read_member(*archive_, member, max_source);
+      if (input_.archive) {
+        bytes = read_member(*input_.archive, member, max_source);
       } else {
         RandomFile file(member.source.empty() ? input_.path + "/" + member.name : member.source);
         if (file.size() > max_source) return {};
@@ -222,7 +221,6 @@ class Reader {
   const std::set<std::string>& described_;
   InputFacts& facts_;
   unsigned jobs_;
-  std::unique_ptr<RandomFile> archive_;
   std::map<std::string, const Member*> by_name_;
   std::set<std::string> known_;
 };

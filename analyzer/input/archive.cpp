@@ -506,15 +506,6 @@ void read_archive(const RandomFile& file, Input& input) {
   }
 }
 
-std::unique_ptr<RandomFile> open_again(const Input& input) {
-  auto file = std::make_unique<RandomFile>(input.path);
-  if (file->size() != input.size) {
-    throw Unreadable(
-        Problem{input.label, {}, {}, std::nullopt, "was replaced or changed while it was read"});
-  }
-  return file;
-}
-
 std::vector<std::uint8_t> read_member(const RandomFile& file, const Member& member,
                                       std::uint64_t limit) {
   if (member.size > limit) {

@@ -12,10 +12,6 @@
 
 namespace wheelvet {
 
-/// Opens an archive whose directory was read, for its members; Unreadable when it is another file
-/// by now.
-std::unique_ptr<RandomFile> open_again(const Input& input);
-
 /// Fills members, faults, size and identity of a wheel from the raw archive (APPNOTE.TXT 6.3.9):
 /// end record, central directory, every local header. Nothing is inflated. Unreadable when there is
 /// no directory that can be followed.

@@ -69,9 +69,8 @@ std::string sha256_hex(Bytes bytes) {
   return hex_digest(hash);
 }
 
-std::string sha256_of_file(const std::string& path) {
+std::string sha256_of_file(const RandomFile& file) {
   constexpr std::uint64_t window = 1u << 20;
-  RandomFile file(path);
   Hasher hash;
   std::vector<std::uint8_t> buffer(window);
   for (std::uint64_t at = 0; at < file.size(); at += window) {
@@ -81,5 +80,7 @@ std::string sha256_of_file(const std::string& path) {
   }
   return hex_digest(hash);
 }
+
+std::string sha256_of_file(const std::string& path) { return sha256_of_file(RandomFile(path)); }
 
 }  // namespace wheelvet

@@ -10,6 +10,8 @@
 
 namespace wheelvet {
 
+class RandomFile;
+
 /// The members of the SHA-2 family (FIPS 180-4) that RECORD may use.
 enum class HashAlgorithm { sha256, sha384, sha512 };
 
@@ -37,6 +39,7 @@ class Hasher {
 };
 
 /// SHA-256 of a whole file, read in windows. Unreadable when it cannot be read.
+std::string sha256_of_file(const RandomFile& file);
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace wheelvet

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "facts/metadata.h"
@@ -32,12 +33,12 @@ bool has_suffix(std::string_view name, std::initializer_list<std::string_view> s
 void open_wheel(Input& input) {
   input.kind = InputKind::wheel;
   try {
-    RandomFile file(input.path);
-    read_archive(file, input);
+    input.archive = std::make_shared<RandomFile>(input.path);
+    read_archive(*input.archive, input);
     for (const Member& member : input.members) {
       if (!member.name.ends_with(stub_manifest_suffix)) continue;
       input.kind = InputKind::stub;
-      std::vector<std::uint8_t> text = read_member(file, member, max_manifest);
+      std::vector<std::uint8_t> text = read_member(*input.archive, member, max_manifest);
       read_stub_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, input);
     }
     if (input.members.empty()) throw Unreadable("zip directory", std::nullopt, "holds no files");
@@ -117,7 +118,7 @@ bool add_entry(const fs::directory_entry& entry, Walk& walk) {
     walk.links.push_back(walk.name_of(entry.path()));
   } else if (entry.is_directory(ignored)) {
     if (::access(entry.path().c_str(), R_OK | X_OK) == 0) return true;
-    walk.problem(walk.name_of(entry.path()), "permission denied");
+    walk.problem(walk.name_of(entry.path()), std::generic_category().message(errno));
   } else if (!walk.root.empty() && entry.is_symlink(ignored)) {
     add_file(entry, walk);  // absolute inside the root: dangling for this host
   } else if (std::string name = walk.name_of(entry.path()); is_library_name(name)) {

@@ -132,6 +132,21 @@ std::string escape_command(std::string_view text) {
   return out;
 }
 
+std::string escape_log(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n') + 1);
+    if (line.empty()) line = text;
+    std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    out += line.substr(0, begin);
+    if (line.substr(begin).starts_with("::")) out += '\\';
+    out += line.substr(begin);
+    text.remove_prefix(line.size());
+  }
+  replace_all(out, "##[", "##\\[");
+  return out;
+}
+
 std::string escape_command_property(std::string_view text) {
   std::string out = escape_command(text);
   replace_all(out, ":", "%3A");

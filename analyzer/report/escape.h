@@ -20,6 +20,10 @@ std::string markdown_code(std::string_view text, bool table);
 /// For the message of a workflow command: "%", and the line ends that the caller puts in.
 std::string escape_command(std::string_view text);
 
+/// For a log: a reader of a CI service takes "::" at the start of a line, behind blanks too, and
+/// "##[" anywhere for a command (the runner's ActionCommand); a name from a file must not be one.
+std::string escape_log(std::string_view text);
+
 /// For a property of a workflow command: ":" and "," as well.
 std::string escape_command_property(std::string_view text);
 

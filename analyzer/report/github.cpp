@@ -50,8 +50,8 @@ std::string render_github(const Report& report, const std::string& name,
     out += annotation("error", "could not be read" + beside, to_line(problem));
   }
   // Last, and no command: what a person reads in the log.
-  return out +
-         fmt::format("wheelvet: {}: {}\n", to_string(report.verdict), printable(report.headline));
+  return out + escape_log(fmt::format("wheelvet: {}: {}\n", to_string(report.verdict),
+                                      printable(report.headline)));
 }
 
 }  // namespace wheelvet

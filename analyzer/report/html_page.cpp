@@ -28,7 +28,7 @@ code { font: .875em/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
 mark { background: var(--mark); color: inherit; border-radius: 3px; padding: 0 .15em; }
 .fails, .error { color: var(--bad); } .undecided, .warning { color: var(--warn); }
 .loads { color: var(--good); } .note, .faint { color: var(--faint); }
-.status { font-weight: 600; text-transform: uppercase; }
+.status { font-weight: 600; text-transform: uppercase; white-space: nowrap; }
 article { background: var(--panel); border: 1px solid var(--line); border-radius: 8px;
   padding: .8rem 1rem; margin: .8rem 0; }
 dl { display: grid; grid-template-columns: 6rem minmax(0, 1fr); gap: .2rem .8rem; margin: 0; }
@@ -38,13 +38,17 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left;
   vertical-align: top; }
 th button { all: unset; cursor: pointer; font-weight: 600; }
+th button::after { content: " \2195"; color: var(--faint); font-weight: 400; }
 th button:focus-visible { outline: 2px solid currentColor; }
-th[aria-sort=ascending] button::after { content: " \25B2"; }
-th[aria-sort=descending] button::after { content: " \25BC"; }
+th[aria-sort=ascending] button::after { content: " \2191"; color: inherit; }
+th[aria-sort=descending] button::after { content: " \2193"; color: inherit; }
+.cells th { min-width: 9rem; max-width: 14rem; overflow-wrap: anywhere; }
+.cells a { white-space: nowrap; }
 .cells td:first-child, .cells th:first-child { position: sticky; left: 0; min-width: 8rem;
   background: var(--page); }
+.cell { border-top: 1px solid var(--line); padding: .35rem 0; }
 .tree ul { margin: 0; padding-left: 1rem; border-left: 1px solid var(--line); list-style: none; }
-.tree > ul { border: 0; padding-left: 0; }
+.tree > ul { border: 0; }
 summary { cursor: pointer; }
 @media (max-width: 40rem) { body { padding: .6rem; } dl { grid-template-columns: minmax(0, 1fr); }
   dd { margin-bottom: .4rem; } .tree ul { padding-left: .6rem; }

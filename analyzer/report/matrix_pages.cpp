@@ -22,12 +22,14 @@ bool worth_reading(const MatrixCell& cell) {
 }
 
 std::string html_table(const MatrixTable& table, Severity threshold) {
-  auto head = [](const std::string& text) {
-    return "<th scope=\"col\"><button type=\"button\">" + text + "</button></th>";
+  auto head = [](const std::string& text, const std::string& whole) {
+    return fmt::format("<th scope=\"col\" title=\"{}\"><button type=\"button\">{}</button></th>",
+                       escape_markup(whole), escape_markup(text));
   };
   std::string out =
-      "<div class=\"wide\"><table class=\"sortable cells\"><thead><tr>" + head("target");
-  for (const std::string& column : shown_names(table.columns)) out += head(escape_markup(column));
+      "<div class=\"wide\"><table class=\"sortable cells\"><thead><tr>" + head("target", "target");
+  std::vector<std::string> heads = shown_names(table.columns);
+  for (std::size_t c = 0; c < heads.size(); ++c) out += head(heads[c], table.columns[c]);
   out += "</tr></thead><tbody>\n";
   std::vector<std::string> names = shown_names(table.rows);
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
@@ -106,15 +108,17 @@ std::string render_html(const MatrixReport& matrix, const RenderOptions& options
   Report itself = report_of_matrix(matrix);
   std::string out = "<h1>" + escape_markup(itself.headline) + "</h1>\n";
   out += html_table(lay_out(matrix), options.threshold) + findings_html(matrix);
+  std::string cells;
   for (const MatrixCell& cell : matrix.cells) {
     if (!worth_reading(cell)) continue;
-    out += fmt::format(
-        "<details id=\"{}\"><summary><code>{}</code> beside <code>{}</code>: "
+    cells += fmt::format(
+        "<details class=\"cell\" id=\"{}\"><summary><code>{}</code> beside <code>{}</code>: "
         "<span class=\"{}\">{}</span></summary>\n{}</details>\n",
         anchor_of(cell), escape_markup(cell.name.target), escape_markup(column_of(cell.name)),
         class_of(cell, options.threshold), escape_markup(cell_text(cell, options.threshold)),
         html_report(cell.report));
   }
+  if (!cells.empty()) out += "<h2>Cells</h2>\n" + cells;
   return html_page("wheelvet: " + itself.headline, out);
 }
 

@@ -20,11 +20,8 @@ struct Writer {
   std::string out;
   std::map<std::string, std::string> names;  // installed path -> short name
 
-  // A log reader of a CI service takes a line that begins with "::" or "##[", after blanks, for a
-  // command: a name from a file must not be one.
   void line(std::string_view label, std::string_view text) {
-    bool command = label.empty() && (text.starts_with("::") || text.starts_with("##["));
-    out += fmt::format("    {:<10}{}{}\n", label, command ? "\\" : "", text);
+    out += fmt::format("    {:<10}{}\n", label, text);
   }
 
   std::string name_of(const std::string& path) const {

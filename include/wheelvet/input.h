@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "wheelvet/problem.h"
 
 namespace wheelvet {
+
+class RandomFile;
 
 /// `release`: no file, but what the history says of a release of torch.
 enum class InputKind { wheel, stub, folder, file, machine, release };
@@ -53,8 +56,9 @@ struct Input {
   bool instead = false;    ///< takes the place of what the other inputs have of its package
   std::uint64_t size = 0;  ///< bytes, archives and single files
   std::string identity;    ///< hex SHA-256 of the central directory (archives), else empty
-  std::optional<StubOrigin> origin;  ///< stubs only
-  std::vector<Member> members;       ///< in the order of the archive; folders sorted by name
+  std::optional<StubOrigin> origin;           ///< stubs only
+  std::shared_ptr<const RandomFile> archive;  ///< wheels and stubs: open, for their members
+  std::vector<Member> members;  ///< in the order of the archive; folders sorted by name
   std::vector<ArchiveFault> faults;
   std::vector<Problem> problems;
 };

@@ -126,7 +126,7 @@ def test_a_hostile_name_stays_text_in_every_format():
     assert "alert(1)" in shown["html"]
     page = rendered(shown["markdown"])
     assert set(page.tags) <= {"h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details",
-                              "summary", "em"}, page.tags
+                              "summary", "em", "ul", "li"}, page.tags
     assert "alert(1)" in page.text and all(len(row) == 2 for row in page.rows), page.rows
     import xml.dom.minidom
     xml.dom.minidom.parseString(shown["junit"])
@@ -406,7 +406,7 @@ class Rendered(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.rows, self.text, self.tags = [], "", []
+        self.rows, self.text, self.tags, self.in_cell = [], "", [], False
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
@@ -414,10 +414,14 @@ class Rendered(html.parser.HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag):
+        self.in_cell = self.in_cell and tag not in ("td", "th")
 
     def handle_data(self, data):
         self.text += data
-        if self.rows and self.rows[-1]:
+        if self.in_cell:
             self.rows[-1][-1] += data
 
 
@@ -434,7 +438,7 @@ def rendered(markdown):
 def test_markdown_is_rendered_to_whole_tables_that_hold_every_name():
     page = rendered(SHOWN["markdown"])
     assert page.rows and all(len(row) == 2 for row in page.rows), [row for row in page.rows if len(row) != 2]
-    assert page.tags.count("table") == len(PARSED["findings"]) + SHOWN["markdown"].count("| library |")
+    assert page.tags.count("table") == len(PARSED["findings"]) + 1  # and the modules
     for finding in PARSED["findings"]:
         assert finding["id"] in page.text
         for symbol in finding["symbols"]:
@@ -630,7 +634,7 @@ def test_completions_and_manual_know_every_command_and_option():
             continue  # a program of its own
         for option in re.findall(r"^  (?:-\w,)?--([a-z-]+)", run(command, "--help").stdout.split("Examples")[0], re.M):
             assert f"--{option}" in manual and f"--{option}" in scripts["bash"], option
-            assert f"--{option}[" in scripts["zsh"] and f"-l {option}" in scripts["fish"], option
+            assert re.search(rf"\*--{option}=?\[", scripts["zsh"]) and f"-l {option}" in scripts["fish"], option
     assert run("completion", "tcsh").returncode == 2
     if shutil.which("man"):
         done = subprocess.run(["man", "--warnings", "-l", "-"], input=run("manual").stdout, capture_output=True,
@@ -646,6 +650,18 @@ def test_bash_completes_options_and_their_values():
     assert complete("wheelvet mat") == ["matrix"]
     assert complete("wheelvet check --fail") == ["--fail-on"]
     assert complete("wheelvet check --fail-on w") == ["warning"]
+    assert complete("wheelvet check --fail-on = w") == ["warning"]  # --fail-on=w, as Readline splits it
+    assert complete("wheelvet matrix --format json") == ["json", "jsonl"]
+    assert complete("wheelvet check --format json") == ["json"]
+    assert complete("wheelvet schema re") == ["report"]
+
+
+def test_rules_shows_all_that_are_named_or_says_which_there_is_not():
+    done = run("rules", "SYM-001", "LIB-002")
+    assert re.findall(r"^([A-Z]+-\d+) \(", done.stdout, re.M) == ["SYM-001", "LIB-002"]
+    done = run("rules", "SYM-001", "LIB-999")
+    assert done.returncode == 2 and "no rule LIB-999" in done.stderr and not done.stdout
+    assert run("schema", "report", "matrix").returncode == 2
 
 
 def test_the_version_tells_of_rules_and_history():

@@ -17,6 +17,11 @@ run("check", stub("sgl_kernel-0.3.21"), "--with", stub("torch-2.10.0"), f"--form
 (WORK / "matrix.toml").write_text(f'targets = ["{stub("sgl_kernel-0.3.21")}", "{stub("torch-2.9.1")}"]\n'
                                   'providers = ["torch==2.8.0", "torch==2.9.1", "torch==2.10.0"]\n')
 run("matrix", WORK / "matrix.toml", "--no-cache", f"--format=html={TABLE}")
+LONG = WORK / "long.html"
+(WORK / "long.toml").write_text(
+    f'targets = ["{stub("sgl_kernel-0.3.21")}"]\nproviders = ["torch==2.8.0", "torch==2.9.1", "torch==2.10.0"]\n' +
+    "".join(f'[[scenario]]\nname = "{letter * 100}"\npython = "3.12"\n' for letter in "ab"))
+run("matrix", WORK / "long.toml", "--no-cache", f"--format=html={LONG}")
 
 # The page in a frame of the width wanted, as headless windows have a least width of their own; the frame's
 # document is reached because both come from one text (srcdoc).
@@ -25,6 +30,7 @@ FRAME = """<!doctype html><iframe id=f style="width:%dpx;height:60000px;border:0
   let d = f.contentDocument, wide = [];
   for (let e of d.querySelectorAll("body *")) {
     let scrolls = e.closest(".wide");
+    if (e.matches(".cells") && e.getBoundingClientRect().width > 1280) wide.push("cells");
     if (!scrolls && e.getBoundingClientRect().right > %d + 1) wide.push(e.tagName + "." + e.className);
   }
   document.title = [d.documentElement.scrollWidth, d.documentElement.clientWidth, wide.join(" ")].join("|");
@@ -46,7 +52,7 @@ def measured(width, page=PAGE):
 
 
 def test_nothing_overflows_at_1280_and_at_390_pixels():
-    for page in (PAGE, TABLE):
+    for page in (PAGE, TABLE, LONG):
         for width in (1280, 390):
             document, window, wide = measured(width, page)
             assert window == width and document <= width and not wide, (page, width, document, wide)

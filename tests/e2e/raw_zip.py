@@ -85,7 +85,7 @@ def head(header, at=None):
 def archive(entries, before=b"", between=b"", after=b"", before_end=b"", behind=b"", comment=b"", wide=False, **lies):
     """The bytes. `lies` replace fields of the end record: count, here, size, offset, disk; with a leading
     "wide_" those of the zip64 end record."""
-    out, offsets = before, []
+    out, offsets = bytearray(before), []
     for entry in entries:
         offsets.append(len(out))
         out += head(entry.local) + entry.data + entry.descriptor + between
@@ -106,7 +106,7 @@ def archive(entries, before=b"", between=b"", after=b"", before_end=b"", behind=
     end.update({name: value for name, value in lies.items() if not name.startswith("wide_")})
     out += struct.pack("<IHHHHIIH", 0x06054B50, end["disk"], 0, end["here"], end["count"], end["size"],
                        end["offset"], len(comment))
-    return out + comment + behind
+    return bytes(out) + comment + behind
 
 
 def pair():

@@ -1,9 +1,12 @@
 """Inputs that change while they are read, that are no files, that are huge; outputs that cannot be written; signals.
-Each gets an answer: an exit code of the contract and one clear line, never a crash, never a file left behind."""
+Each gets an answer: an exit code of the contract and one clear line, never a crash, never a file left behind.
+
+unsteady.py WHEELVET_SHARED: the program linked to the system's glibc, which can be preloaded."""
 
 import json
 import os
 import pathlib
+import random
 import resource
 import shutil
 import signal
@@ -21,6 +24,7 @@ import elf_file  # noqa: E402
 
 WORK = pathlib.Path(tempfile.mkdtemp())
 MEDDLE = WORK / "meddle.so"
+SHARED = sys.argv[1]
 SGL = stub("sgl_kernel-0.3.21")
 skipped = []
 
@@ -34,8 +38,9 @@ def limited():
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 
 
-def asked(*arguments, environment=None, **options):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=60,
+def asked(*arguments, environment=None, program=PROGRAM, **options):
+    options.setdefault("cwd", WORK)  # no configuration is read
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=60,
                           env={**os.environ, **(environment or {})}, **options)
 
 
@@ -51,7 +56,7 @@ def files_below(*folders):
 
 
 def meddled(what, number, path, *arguments):
-    return asked(*arguments, environment={"LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": what,
+    return asked(*arguments, program=SHARED, environment={"LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": what,
                                           "MEDDLE_PATH": str(path)})
 
 
@@ -95,7 +100,7 @@ def test_signals_end_the_work_with_their_own_code_and_leave_nothing():
             shutil.rmtree(left, ignore_errors=True)
             (left / "tmp").mkdir(parents=True)
             for number in (1, 2, 9):
-                done = asked(*command, cwd=left, environment={
+                done = asked(*command, cwd=left, program=SHARED, environment={
                     "LD_PRELOAD": str(MEDDLE), "MEDDLE_AT": str(number), "MEDDLE_DO": name, "TMPDIR": str(left / "tmp"),
                     "XDG_CACHE_HOME": str(left / "tmp")})
                 status = 128 - done.returncode if done.returncode < 0 else done.returncode
@@ -276,11 +281,14 @@ def test_a_closed_output_is_told_and_a_closed_pipe_is_no_crash():
 def test_a_file_system_that_is_full_is_told_and_no_half_file_stays():
     place = WORK / "full"
     place.mkdir()
+    large = WORK / "large-1-py3-none-any.whl"
+    large.write_bytes(archive([Entry("pkg/m.so", elf_file.library().bytes),
+                               Entry("large-1.dist-info/METADATA", random.randbytes(1 << 16))]))
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", place], capture_output=True).returncode:
         return without("a full file system", "no tmpfs may be mounted")
     try:
-        for command in (("check", SGL, "--format", "json", "-v", "-o", place / "out"), ("stub", SGL, "-o", place / "out.whl"),
-                        ("check", SGL, "--format", f"html={place / 'out.html'}"), ("rules", "-o", place / "out")):
+        for command in (("check", SGL, "--format", "json", "-v", "-o", place / "out"), ("stub", large, "-o", place / "out.whl"),
+                        ("check", SGL, "--format", f"html={place / 'out.html'}")):
             done = asked(*command)
             assert done.returncode == 3 and b"could not be written" in done.stderr, (command, done)
             assert files_below(place) == [], (command, files_below(place))

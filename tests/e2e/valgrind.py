@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """memcheck finds nothing in the main jobs: a check with faults, a matrix on threads, a report explained, a broken
-archive. The program is linked anew with the system's glibc for it."""
+archive. valgrind.py WHEELVET: linked to the system's glibc."""
 
 import os
 import pathlib
@@ -37,15 +37,13 @@ def jobs(folder):
 def main():
     if not shutil.which("valgrind"):
         skip("valgrind is not installed")
-    build = pathlib.Path(support.PROGRAM).parent
-    subprocess.run(["cmake", "--build", build, "--target", "wheelvet_for_valgrind"], check=True,
-                   stdout=subprocess.DEVNULL)
+    program = sys.argv[1]
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "log"
         for name, (expected, arguments) in jobs(folder).items():
             code = subprocess.run(["valgrind", "-q", f"--error-exitcode={FOUND}", f"--log-file={log}",
-                                   build / "wheelvet_for_valgrind", *map(str, arguments)],
+                                   program, *map(str, arguments)],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
             print(f"{name}: exit code {code}")
             if code != expected:

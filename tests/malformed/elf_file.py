@@ -111,7 +111,7 @@ def library(soname="libcase.so", needed=(), symbols=(), defines=(), runpath="$OR
         if each.version:
             needs.setdefault(each.of, []).append(each.version)
     needs = {of: sorted(set(versions)) for of, versions in needs.items()}
-    texts = [encoded(soname), encoded(runpath), *map(encoded, needed), *(encoded(each.name) for each in table)]
+    texts = [encoded(soname), encoded(runpath or b""), *map(encoded, needed), *(encoded(each.name) for each in table)]
     texts += [encoded(text) for of in needs for text in (of, *needs[of])] + list(map(encoded, defines))
     texts += [encoded(value) for _, value in (*extra, *before_end) if isinstance(value, (str, bytes))]
     strings, offsets = strings_of(texts)

@@ -76,9 +76,13 @@ TEST_CASE("a workflow command ends where we end it") {
 TEST_CASE("a log in text holds no line that a CI service takes for a command") {
   Report report = report_of("p");
   report.findings[0].symbols[0].symbol = "::stop-commands::x";
-  std::string text = render_text(report, {});
-  CHECK(count(text, "::stop-commands::x") == 1);
+  report.headline = "a ##[error]x";
+  std::string text = escape_log(render_text(report, {}));
+  CHECK(count(text, "\\::stop-commands::x") == 1);
   CHECK(count(text, "  ::stop") == 0);
+  CHECK(count(text, "##\\[error]x") == 1);
+  CHECK(count(text, "##[") == 0);
+  CHECK(escape_log("a\n::b\n\t::c\nd::e") == "a\n\\::b\n\t\\::c\nd::e");
 }
 
 TEST_CASE("parameters are split at the commas of their own list") {

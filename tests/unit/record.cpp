@@ -70,8 +70,8 @@ Lines faults_of_wheel(const std::string& record, bool hash) {
   std::vector<Input> inputs(1);
   inputs[0].kind = InputKind::wheel;
   inputs[0].path = file.path();
-  RandomFile archive(file.path());
-  read_archive(archive, inputs[0]);
+  inputs[0].archive = std::make_shared<RandomFile>(file.path());
+  read_archive(*inputs[0].archive, inputs[0]);
   Lines out;
   Facts facts = read_facts(inputs, {1, hash, {}});
   for (const ArchiveFault& fault : facts.inputs[0].faults) {
@@ -211,8 +211,8 @@ TEST_CASE("a wheel without RECORD breaks REC-001") {
   std::vector<Input> inputs(1);
   inputs[0].kind = InputKind::wheel;
   inputs[0].path = file.path();
-  RandomFile archive(file.path());
-  read_archive(archive, inputs[0]);
+  inputs[0].archive = std::make_shared<RandomFile>(file.path());
+  read_archive(*inputs[0].archive, inputs[0]);
   Facts facts = read_facts(inputs, {1, false, {}});
   REQUIRE(facts.inputs[0].faults.size() == 1);
   CHECK(facts.inputs[0].faults[0].rule == "REC-001");
