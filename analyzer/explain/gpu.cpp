@@ -74,7 +74,7 @@ std::string gpu_of(const Knowledge& knowledge, const Said& said) {
 // "12.8" of 12080, as cuDriverGetVersion counts.
 std::string cuda_of_number(const std::string& number) {
   if (number.size() < 4 || number.size() > 6) return {};
-  int value = std::stoi(number);
+  int value = leading_number(number);
   return fmt::format("{}.{}", value / 1000, value % 1000 / 10);
 }
 
@@ -197,7 +197,7 @@ std::optional<Explanation> explain_driver(Knowledge& knowledge, const Said& said
   out.kind = "ptx-jit/driver";
   std::string cuda = driver_cuda(knowledge, said);
   std::string have(major_of(cuda)), want = cuda_major(knowledge);
-  if (want.empty() && !have.empty()) want = std::to_string(std::stoi("0" + have) + 1);
+  if (want.empty() && !have.empty()) want = std::to_string(leading_number(have) + 1);
   std::string error = part(said, "error");
   out.sentence = fmt::format(
       "the NVIDIA driver{} is older than the CUDA run-time library in the process needs (error {})",
@@ -301,8 +301,8 @@ std::optional<Explanation> explain_arch(Knowledge& knowledge, const Said& said) 
   for (const BundledRule& bundled : knowledge.explain.bundled) {
     std::string number = without_suffix(arch);
     bool serves = bundled.least_arch.empty()
-                      ? std::stoi(number) < 100 || compare_versions(bundled.since, "3.6") < 0
-                      : std::stoi(number) >= std::stoi(bundled.least_arch);
+                      ? leading_number(number) < 100 || compare_versions(bundled.since, "3.6") < 0
+                      : leading_number(number) >= leading_number(bundled.least_arch);
     if (out.kind != "ptxas/triton" || !serves || compare_versions(bundled.version, since) < 0)
       continue;
     out.repairs.push_back({bundled.package,
@@ -313,7 +313,7 @@ std::optional<Explanation> explain_arch(Knowledge& knowledge, const Said& said) 
   }
   if (out.kind == "ptxas/triton") {
     std::string release = installed_release(knowledge, "triton");
-    bool large = std::stoi(without_suffix(arch)) >= 100;
+    bool large = leading_number(without_suffix(arch)) >= 100;
     bool newer = !release.empty() && compare_versions(release, "3.6") >= 0;
     std::string variable = large && newer ? "TRITON_PTXAS_BLACKWELL_PATH" : "TRITON_PTXAS_PATH";
     std::string note =

@@ -81,6 +81,16 @@ FileOwner of_soname(const Knowledge& knowledge, std::string_view name) {
 
 std::string_view major_of(std::string_view version) { return version.substr(0, version.find('.')); }
 
+int leading_number(std::string_view text) {
+  constexpr int most = 1000000;
+  int number = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9' || number == most) break;
+    number = std::min(number * 10 + (c - '0'), most);
+  }
+  return number;
+}
+
 std::string installed_release(const Knowledge& knowledge, std::string_view package) {
   auto known = knowledge.packages.find(normalised_name(std::string(package)));
   return known == knowledge.packages.end() ? std::string() : known->second;

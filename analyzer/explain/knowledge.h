@@ -40,6 +40,10 @@ std::vector<std::uint32_t> torch_builds(const Knowledge& knowledge);
 /// "12" of "12.8"; empty when there is none.
 std::string_view major_of(std::string_view version);
 
+/// The number that a text begins with, no more than a million: texts come from anywhere. 0 for
+/// none.
+int leading_number(std::string_view text);
+
 /// The package of a library for the CUDA major of torch or of the text: "nvidia-cudnn-cu13".
 std::string package_for_cuda(const std::vector<std::string>& pip, std::string_view major);
 

@@ -99,7 +99,7 @@ std::optional<Explanation> explain_versions(Knowledge& knowledge, const Said& sa
   std::string major(major_of(wanted));
   out.repairs.push_back(
       {package, fmt::format("{} {} {}", library, older ? "at least" : "of release", wanted),
-       fmt::format("pip install '{}>={},<{}'", package, wanted, std::stoi("0" + major) + 1)});
+       fmt::format("pip install '{}>={},<{}'", package, wanted, leading_number(major) + 1)});
   out.repairs.push_back(
       {"configuration",
        fmt::format("an older {} comes first on the loader's path: take its folder out "

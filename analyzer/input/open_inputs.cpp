@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "facts/metadata.h"
@@ -117,7 +118,7 @@ bool add_entry(const fs::directory_entry& entry, Walk& walk) {
     walk.links.push_back(walk.name_of(entry.path()));
   } else if (entry.is_directory(ignored)) {
     if (::access(entry.path().c_str(), R_OK | X_OK) == 0) return true;
-    walk.problem(walk.name_of(entry.path()), "permission denied");
+    walk.problem(walk.name_of(entry.path()), std::generic_category().message(errno));
   } else if (!walk.root.empty() && entry.is_symlink(ignored)) {
     add_file(entry, walk);  // absolute inside the root: dangling for this host
   } else if (std::string name = walk.name_of(entry.path()); is_library_name(name)) {

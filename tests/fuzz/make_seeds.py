@@ -6,9 +6,10 @@ Nothing opaque is kept in the repository: libraries come from the fixtures, arch
 import io
 import json
 import os
-import shutil
+import re
 import struct
 import sys
+import tomllib
 import zipfile
 import zlib
 
@@ -72,6 +73,21 @@ for name, text in {
     "german": b"ImportError: /a/b.abi3.so: undefiniertes Symbol: " + symbol,
 }.items():
     put("explain", name, text)
+
+# Every message that rules/ know, once.
+fillings = {"file": "/v/site-packages/a/_C.abi3.so", "symbol": symbol.decode(), "version": "12.8.1", "number": "12080",
+            "word": "sm_90"}
+with open(os.path.join(here, "..", "..", "rules", "messages.toml"), "rb") as file:
+    messages = tomllib.load(file)["message"]
+
+
+def filling(hole):
+    return fillings.get(hole[1].split(":")[-1], "9, 1, 0")
+
+
+for number, message in enumerate(messages):
+    wordings = message["text"] if isinstance(message["text"], list) else [message["text"]]
+    put("explain", f"message_{number}", "\n".join(re.sub(r"{([^{}]+)}", filling, each) for each in wordings).encode())
 
 # A report and a part of a matrix as the program writes them, and what is read of other programs.
 finding = {"id": "SYM-001", "severity": "error", "title": "a imports b", "alternative": False, "objects": ["a.so"],

@@ -10,6 +10,7 @@
 #include "doctor/services.h"
 #include "doctor/site_script.h"
 #include "doctor/words.h"
+#include "explain/answer.h"
 #include "facts/elf_facts.h"
 #include "facts/slice.h"
 #include "input/stub_manifest.h"
@@ -149,6 +150,21 @@ TEST_CASE("a pattern of many stars takes no longer than the product of the lengt
 
 TEST_CASE("an ELF file without segments has a slice that can be written") {
   CHECK(write_slice(ElfFacts{}).size() > 64);
+}
+
+TEST_CASE("a release of any number of digits is explained") {
+  CHECK(leading_number("12.8") == 12);
+  CHECK(leading_number("") == 0);
+  CHECK(leading_number(std::string(30, '9')) == 1000000);
+  Knowledge knowledge;
+  knowledge.explain = load_explain_rules();
+  knowledge.rules = load_rules();
+  knowledge.history = load_history();
+  LogReader reader(knowledge.explain);
+  reader.add(
+      "cuDNN version incompatibility: PyTorch was compiled against (99999999999, 1, 0) but found "
+      "runtime version (8, 9, 7)");
+  CHECK(explain_log(knowledge, reader.end(), {}).explanations.size() == 1);
 }
 
 TEST_CASE("no fact of a stub's origin begins a line of its manifest") {
