@@ -331,6 +331,12 @@ std::vector<std::string> scope_of(const Run& run) {
     out.push_back(
         fmt::format("{} is a stub: unsigned evidence of the wheel it was made of", input.label));
   }
+  for (const ScenePackage& package : run.scene.packages) {
+    const Input& input = run.inputs[package.input];
+    if (!package.replaced || package.target || !input.location.empty()) continue;
+    out.push_back(fmt::format("{} {} of {}: not used: the target takes its place",
+                              package.facts->name, package.facts->version, input.label));
+  }
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "input/write_file.h"
 #include "matrix/merge.h"
 #include "matrix/result_cache.h"
+#include "matrix/run_identity.h"
 #include "matrix/run_matrix.h"
 #include "report/finding_rows.h"
 #include "report/render_matrix.h"
@@ -98,6 +99,7 @@ int run_matrix(const Options& typed) {
   if (!options.baseline.empty()) baseline = read_baseline(options.baseline);
   MatrixReport matrix = wheelvet::run_matrix(plan, request, gate, baseline ? &*baseline : nullptr);
   progress.end();
+  matrix.run = run_identity(plan, request, gate, options.baseline);
   for (MatrixCell& cell : matrix.cells) {
     if (!options.probe.empty()) cell.report.scope.push_back(scope_of_probe(options.probe));
   }

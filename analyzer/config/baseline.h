@@ -9,7 +9,7 @@
 namespace wheelvet {
 
 struct Baseline {
-  std::set<std::string> keys;  ///< content keys, see report/finding_rows.h
+  std::set<std::string> keys;  ///< package and content key, see report/finding_rows.h
 };
 
 /// Reads a report in JSON, of `check` or `matrix`, or lines of them. Unreadable when it is none.

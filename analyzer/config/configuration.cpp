@@ -206,7 +206,10 @@ Configuration find_configuration(const std::string& folder) {
   std::error_code error;
   for (fs::path at = fs::absolute(folder).lexically_normal();; at = at.parent_path()) {
     std::optional<Configuration> own, project;
-    if (fs::is_regular_file(at / "wheelvet.toml", error)) own = read_one(at / "wheelvet.toml");
+    // A folder or a link to nothing of that name is a mistake, and not the lack of a file.
+    if (fs::exists(fs::symlink_status(at / "wheelvet.toml", error))) {
+      own = read_one(at / "wheelvet.toml");
+    }
     if (fs::is_regular_file(at / "pyproject.toml", error)) {
       project = read_one(at / "pyproject.toml");
     }
@@ -221,7 +224,7 @@ Configuration find_configuration(const std::string& folder) {
 
 Configuration read_configuration(const std::string& path) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) {
+  if (!fs::exists(path, error)) {
     throw WrongUsage(fmt::format("no configuration file {}", path));
   }
   std::optional<Configuration> read = read_one(fs::absolute(path).lexically_normal());

@@ -111,6 +111,16 @@ std::string date_of(const TomlTable& table, std::string_view key) {
   return value->text;
 }
 
+// A pattern that is written and empty would hide more than it seems to.
+std::string pattern_of(const TomlTable& table, std::string_view key) {
+  std::string pattern = toml_text(table, key);
+  const Document* value = table.table->find(key);
+  if (value && pattern.empty()) {
+    complain(table.file, value->line, fmt::format("{} is empty: leave it out for any", key));
+  }
+  return pattern;
+}
+
 // Whatever the second matches, the first matches too, as far as their patterns tell.
 bool overlaps(const Suppression& first, const Suppression& second) {
   auto part = [](const std::string& a, const std::string& b) {
@@ -172,10 +182,10 @@ std::vector<Suppression> read_suppressions(const std::vector<TomlTable>& tables,
     only_keys(table, {"rule", "object", "symbol", "target", "provider", "reason", "until"});
     Suppression suppression;
     suppression.rule = toml_text(table, "rule", true);
-    suppression.object = toml_text(table, "object");
-    suppression.symbol = toml_text(table, "symbol");
-    suppression.target = toml_text(table, "target");
-    suppression.provider = toml_text(table, "provider");
+    suppression.object = pattern_of(table, "object");
+    suppression.symbol = pattern_of(table, "symbol");
+    suppression.target = pattern_of(table, "target");
+    suppression.provider = pattern_of(table, "provider");
     suppression.reason = toml_text(table, "reason", true);
     suppression.until = date_of(table, "until");
     suppression.file = table.file;

@@ -37,11 +37,15 @@ const std::string& text_or_complain(const TomlTable& in, std::string_view key,
 }  // namespace
 
 Document read_toml_file(const std::string& path, const std::string& name) {
-  RandomFile file(path);
-  if (file.size() > most_bytes) {
-    throw Unreadable(Problem{name, {}, {}, std::nullopt, "is larger than 1 MB"});
+  std::vector<std::uint8_t> bytes;
+  try {
+    RandomFile file(path);
+    if (file.size() > most_bytes) complain(name, 1, "is larger than 1 MB");
+    bytes = file.read(0, file.size(), "text");
+  } catch (const Unreadable& error) {
+    // It says what is asked: without it there is no question.
+    complain(name, 1, error.problem().reason);
   }
-  std::vector<std::uint8_t> bytes = file.read(0, file.size(), "text");
   return read_toml({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
 }
 

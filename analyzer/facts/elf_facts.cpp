@@ -153,12 +153,19 @@ void note_use(std::vector<std::uint8_t>& uses, std::uint64_t limit, std::uint32_
 struct Targets {
   Pages pages;
   bool text;  // it makes read-only segments writable for them
+  std::uint64_t dynamic_begin = 0, dynamic_size;
 
   explicit Targets(const Reader& in)
       : pages(in.layout.segments),
-        text(in.value(DT_TEXTREL).has_value() || (in.value(DT_FLAGS).value_or(0) & DF_TEXTREL)) {}
+        text(in.value(DT_TEXTREL).has_value() || (in.value(DT_FLAGS).value_or(0) & DF_TEXTREL)),
+        dynamic_size((in.dynamic.size() + 1) * sizeof(Elf64_Dyn)) {
+    for (const Elf64_Phdr& segment : in.layout.segments) {
+      if (segment.p_type == PT_DYNAMIC && segment.p_filesz != 0) dynamic_begin = segment.p_vaddr;
+    }
+  }
 
-  // Unreadable when it writes outside the object, over whatever lies there.
+  // Unreadable when it writes outside the object, over whatever lies there, or over what the loader
+  // goes by.
   std::string rejection_of(std::uint16_t machine, std::uint32_t type, std::uint64_t target,
                            std::uint64_t offset) const {
     if (!is_known_relocation(machine, type)) {
@@ -168,6 +175,10 @@ struct Targets {
     std::optional<std::uint32_t> first = pages.flags_at(target), last = pages.flags_at(target + 7);
     if (!first || !last) {
       throw Unreadable("r_offset", offset, fmt::format("{:#x} lies in no PT_LOAD", target));
+    }
+    if (target - dynamic_begin < dynamic_size || target + 7 - dynamic_begin < dynamic_size) {
+      throw Unreadable("r_offset", offset,
+                       fmt::format("{:#x} lies in the dynamic section", target));
     }
     if (text || (*first & *last & PF_W)) return {};
     return fmt::format("a relocation writes to {:#x}, which may not be written", target);
@@ -191,43 +202,40 @@ struct Targets {
 };
 
 // How many entries at the front of a table are said to be R_*_RELATIVE: of DT_RELA alone.
-std::uint64_t relative_at_front(const Reader& in, const FileRange& table, std::size_t entry_size) {
+std::uint64_t relative_at_front(const Reader& in, const FileRange& table) {
   std::optional<FileRange> rela =
       in.value(DT_RELA) ? at_address(in.layout, *in.value(DT_RELA)) : std::nullopt;
-  bool is_rela = rela && rela->offset == table.offset && entry_size == sizeof(Elf64_Rela);
+  bool is_rela = rela && rela->offset == table.offset;
   return is_rela ? in.value(DT_RELACOUNT).value_or(0) : 0;
 }
 
 // One relocation table, in pieces, so that nothing of its size is ever allocated.
-template <class Entry>
-void read_relocation_table(const Reader& in, const FileRange& table, std::uint64_t size,
+void read_relocation_table(const Reader& in, const FileRange& table, std::uint64_t count,
                            std::uint64_t symbol_limit, std::vector<std::uint8_t>& uses,
                            std::string& rejection) {
   Targets targets(in);
-  std::uint64_t count = size / sizeof(Entry);
-  std::uint64_t relative = relative_at_front(in, table, sizeof(Entry));
+  std::uint64_t relative = relative_at_front(in, table);
   if (relative > count) {
     throw Unreadable("DT_RELACOUNT", std::nullopt, "is larger than the table");
   }
   for (std::uint64_t first = 0; first < count; first += relocations_per_read) {
     std::uint64_t n = std::min(relocations_per_read, count - first);
-    std::uint64_t offset = table.offset + first * sizeof(Entry);
-    Bytes bytes = in.file.bytes(offset, n * sizeof(Entry));
+    std::uint64_t offset = table.offset + first * sizeof(Elf64_Rela);
+    Bytes bytes = in.file.bytes(offset, n * sizeof(Elf64_Rela));
     for (std::uint64_t i = 0; i < n; ++i) {
-      auto entry = load<Entry>(bytes, i * sizeof(Entry), "relocation");
+      auto entry = load<Elf64_Rela>(bytes, i * sizeof(Elf64_Rela), "relocation");
       auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info));
       auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(entry.r_info));
       note_use(uses, symbol_limit, symbol, relocation_use(in.layout.header.e_machine, type),
-               offset + i * sizeof(Entry));
+               offset + i * sizeof(Elf64_Rela));
       std::string reason = targets.rejection_of(in.layout.header.e_machine, type, entry.r_offset,
-                                                offset + i * sizeof(Entry));
+                                                offset + i * sizeof(Elf64_Rela));
       if (reason.empty() && first + i < relative) {
         reason = targets.rejection_of_relative(in.layout.header.e_machine, type);
       }
-      if constexpr (std::is_same_v<Entry, Elf64_Rela>) {
-        if (reason.empty())
-          reason = targets.rejection_of_resolver(in.layout.header.e_machine, type,
-                                                 static_cast<std::uint64_t>(entry.r_addend));
+      if (reason.empty()) {
+        reason = targets.rejection_of_resolver(in.layout.header.e_machine, type,
+                                               static_cast<std::uint64_t>(entry.r_addend));
       }
       if (rejection.empty()) rejection = std::move(reason);
     }
@@ -239,27 +247,26 @@ void read_relocation_table(const Reader& in, const FileRange& table, std::uint64
 std::vector<std::uint8_t> read_relocations(const Reader& in, std::uint64_t symbol_limit,
                                            std::string& rejection) {
   struct Table {
-    std::int64_t address, size;
-    bool with_addend;
+    std::int64_t asked, address, size;
     const char* name;
   };
-  bool plt_with_addend = in.value(DT_PLTREL).value_or(DT_RELA) != DT_REL;
-  const Table tables[] = {{DT_RELA, DT_RELASZ, true, "DT_RELA"},
-                          {DT_REL, DT_RELSZ, false, "DT_REL"},
-                          {DT_JMPREL, DT_PLTRELSZ, plt_with_addend, "DT_JMPREL"}};
+  // The loader knows no DT_REL on these machines (ELF_MACHINE_NO_REL of glibc's dl-machine.h), and
+  // asks for DT_PLTREL before it looks at DT_JMPREL (elf/dynamic-link.h).
+  const Table tables[] = {{DT_RELA, DT_RELA, DT_RELASZ, "DT_RELA"},
+                          {DT_PLTREL, DT_JMPREL, DT_PLTRELSZ, "DT_JMPREL"}};
   std::vector<std::uint8_t> uses;
   for (const Table& table : tables) {
     std::uint64_t size = in.value(table.size).value_or(0);
-    if (size == 0) continue;
+    if (size == 0 || !in.value(table.asked)) continue;
     std::optional<FileRange> range = in.table(table.address, table.name);
     if (!range) continue;
     if (range->offset == 0) throw Unreadable(table.name, 0, "lies over the ELF header");
-    if (size > range->size) throw Unreadable(table.name, range->offset, "ends after its segment");
-    if (table.with_addend) {
-      read_relocation_table<Elf64_Rela>(in, *range, size, symbol_limit, uses, rejection);
-    } else {
-      read_relocation_table<Elf64_Rel>(in, *range, size, symbol_limit, uses, rejection);
+    // An entry that is begun is done in full (elf/do-rel.h).
+    std::uint64_t count = size / sizeof(Elf64_Rela) + (size % sizeof(Elf64_Rela) != 0);
+    if (count > range->size / sizeof(Elf64_Rela)) {
+      throw Unreadable(table.name, range->offset, "ends after its segment");
     }
+    read_relocation_table(in, *range, count, symbol_limit, uses, rejection);
   }
   return uses;
 }
@@ -362,8 +369,16 @@ std::vector<std::uint8_t> read_sysv_hash(const Reader& in, std::uint64_t& symbol
 std::vector<std::uint8_t> read_strings(const Reader& in) {
   std::optional<FileRange> table = in.table(DT_STRTAB, "DT_STRTAB");
   if (!table) return {0};
-  std::vector<std::uint8_t> bytes = in.copy(*table, in.value(DT_STRSZ).value_or(0), "DT_STRTAB");
-  if (bytes.empty() || bytes.back() != 0) bytes.push_back(0);
+  std::uint64_t size = in.value(DT_STRSZ).value_or(0);
+  std::vector<std::uint8_t> bytes = in.copy(*table, size, "DT_STRTAB");
+  if (!bytes.empty() && bytes.back() == 0) return bytes;
+  // The loader has no use for DT_STRSZ: a string goes on to its end.
+  std::uint64_t more = std::min<std::uint64_t>(table->size - size, max_path_list);
+  for (std::uint8_t byte : in.file.bytes(table->offset + size, more)) {
+    bytes.push_back(byte);
+    if (byte == 0) return bytes;
+  }
+  bytes.push_back(0);
   return bytes;
 }
 
@@ -717,6 +732,7 @@ ElfFacts read_elf(const FileView& file) {
   check_relro(in.layout.segments);
   facts.rejection = rejection_of_header(in.layout.header);
   if (facts.rejection.empty()) facts.rejection = rejection_of_segments(in.layout.segments);
+  if (facts.rejection.empty()) check_mapping(in.layout.segments);
   std::optional<FileRange> dynamic = dynamic_range(in.layout);
   if (!dynamic) return facts;
   Bytes bytes = file.bytes(dynamic->offset, dynamic->size);

@@ -11,6 +11,10 @@ namespace {
 constexpr std::uint64_t page = 4096;  // of x86-64, and the least that aarch64 has
 // What a process can address (user space of x86-64 and of aarch64 with four levels of tables).
 constexpr std::uint64_t address_space = std::uint64_t{1} << 47;
+// A machine may have no more private memory than that for one library, nor a gap of addresses; no
+// linker's output asks for as much.
+constexpr std::uint64_t sure_memory = std::uint64_t{1} << 32;
+constexpr std::uint64_t sure_addresses = std::uint64_t{1} << 40;
 
 std::uint64_t page_down(std::uint64_t address) { return address & ~(page - 1); }
 std::uint64_t page_up(std::uint64_t address) { return page_down(address + page - 1); }
@@ -25,14 +29,35 @@ struct LoadCommand {
         memory_end(page_up(segment.p_vaddr + segment.p_memsz)) {}
 };
 
-bool all_mapped(const std::vector<LoadCommand>& loads) {
-  std::uint64_t begin = loads.front().begin, end = loads.back().memory_end;
-  return std::all_of(loads.begin(), loads.end(), [&](const LoadCommand& load) {
-    // An end that wraps, added to where the object lies, is before its start: nothing is filled.
-    bool wraps = load.memory_end > ~address_space;
-    return load.begin >= begin && load.data_end <= end && (load.memory_end <= end || wraps) &&
-           load.begin <= load.data_end;
-  });
+// Where the pages of a PT_LOAD go, from the start of the room that is asked for; sums wrap.
+struct Place {
+  std::uint64_t begin, data_end, memory_end;
+
+  Place(const LoadCommand& load, const LoadCommand& first)
+      : begin(load.begin - first.begin),
+        data_end(load.data_end - first.begin),
+        memory_end(load.memory_end - first.begin) {}
+
+  // Wherever the room is, before or behind it.
+  bool out_of_reach() const {
+    return begin >= address_space && begin <= ~address_space && data_end > begin;
+  }
+  // An end that wraps, added to where the object lies, is before its start: nothing is filled.
+  bool wraps() const { return memory_end > ~address_space; }
+  bool inside(std::uint64_t room) const {
+    return begin <= data_end && data_end <= room && (memory_end <= room || wraps());
+  }
+  std::uint64_t filled() const {
+    return wraps() || memory_end < data_end ? 0 : memory_end - data_end;
+  }
+};
+
+std::vector<LoadCommand> load_commands(const std::vector<Elf64_Phdr>& segments) {
+  std::vector<LoadCommand> loads;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type == PT_LOAD) loads.emplace_back(segment);
+  }
+  return loads;
 }
 
 }  // namespace
@@ -53,8 +78,6 @@ std::string rejection_of_header(const Elf64_Ehdr& header) {
 }
 
 std::string rejection_of_segments(const std::vector<Elf64_Phdr>& segments) {
-  std::vector<LoadCommand> loads;
-  bool holes = false;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_DYNAMIC && segment.p_filesz != 0 && segment.p_vaddr == 0) {
       return "object file has no dynamic section";
@@ -68,17 +91,43 @@ std::string rejection_of_segments(const std::vector<Elf64_Phdr>& segments) {
     if (power_of_two && segment.p_align >= address_space) {
       return "failed to map segment from shared object";
     }
-    loads.emplace_back(segment);
-    holes = holes || (loads.size() > 1 && loads[loads.size() - 2].data_end != loads.back().begin);
   }
+  std::vector<LoadCommand> loads = load_commands(segments);
   if (loads.empty()) return {};
+  bool holes = false;
+  for (std::size_t i = 1; i < loads.size(); ++i) {
+    holes = holes || loads[i - 1].data_end != loads[i].begin;
+    if (Place(loads[i], loads.front()).out_of_reach()) {
+      return "failed to map segment from shared object";
+    }
+  }
   std::uint64_t size = loads.back().memory_end - loads.front().begin;
   if (size == 0 || size >= address_space) return "failed to map segment from shared object";
   if (holes && loads.back().begin < loads.front().data_end) {
     return "ELF load command address/offset not page-aligned";
   }
-  if (!all_mapped(loads)) return "PT_LOADs reach out of the room that the first and last one span";
   return {};
+}
+
+void check_mapping(const std::vector<Elf64_Phdr>& segments) {
+  std::vector<LoadCommand> loads = load_commands(segments);
+  if (loads.empty()) return;
+  std::uint64_t room = loads.back().memory_end - loads.front().begin;
+  for (const LoadCommand& load : loads) {
+    Place place(load, loads.front());
+    if (!place.inside(room)) {
+      throw Unreadable("PT_LOAD", std::nullopt,
+                       "reaches out of the room that the first and the last one span");
+    }
+    if (place.filled() > sure_memory) {
+      throw Unreadable("p_memsz", std::nullopt, "zero-filled pages of over 4 GiB");
+    }
+  }
+  auto first = std::find_if(segments.begin(), segments.end(),
+                            [](const Elf64_Phdr& each) { return each.p_type == PT_LOAD; });
+  if (room > ((first->p_flags & PF_W) != 0 ? sure_memory : sure_addresses)) {
+    throw Unreadable("PT_LOAD", std::nullopt, fmt::format("they span {} bytes", room));
+  }
 }
 
 void check_relro(const std::vector<Elf64_Phdr>& segments) {
@@ -153,6 +202,15 @@ std::string rejection_of_dynamic(const ElfLayout& layout, const std::vector<Elf6
     if (looked_at && dynamic_value(dynamic, each.tag) != each.value) return each.reason;
   }
   Pages pages(layout.segments);
+  for (const Elf64_Phdr& segment : layout.segments) {
+    if (segment.p_type != PT_DYNAMIC || segment.p_filesz == 0) continue;
+    std::uint32_t flags = pages.flags_at(segment.p_vaddr).value_or(PF_R | PF_W);
+    if ((flags & (PF_R | PF_W)) == 0) return "its dynamic section may not be read";
+    // It is relocated in place unless PT_DYNAMIC says that it is read-only (l_ld_readonly).
+    if ((segment.p_flags & PF_W) != 0 && (flags & PF_W) == 0) {
+      return "its dynamic section may not be written";
+    }
+  }
   for (std::int64_t tag :
        {DT_STRTAB, DT_SYMTAB, DT_GNU_HASH, DT_RELA, DT_JMPREL, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
     std::optional<std::uint64_t> address = dynamic_value(dynamic, tag);

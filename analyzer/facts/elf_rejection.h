@@ -13,6 +13,9 @@ namespace wheelvet {
 /// Each gives the reason, in glibc's words where it has any; empty when there is none.
 std::string rejection_of_header(const Elf64_Ehdr& header);
 std::string rejection_of_segments(const std::vector<Elf64_Phdr>& segments);
+/// Unreadable when pages go where something else may lie, or when it depends on the machine whether
+/// there is room for all.
+void check_mapping(const std::vector<Elf64_Phdr>& segments);
 /// Unreadable when what is made read-only after relocation reaches out of the object: whatever lies
 /// there is hit.
 void check_relro(const std::vector<Elf64_Phdr>& segments);

@@ -16,6 +16,7 @@ struct MatrixColumn {
   std::vector<std::string> providers;  ///< empty: the target alone
   std::string environment;             ///< prefix that the target is laid over; empty: none
   unsigned line = 0;                   ///< where the environment is named
+  unsigned named = 0;                  ///< where it gets its name
 };
 
 struct MatrixScenario {
@@ -23,6 +24,7 @@ struct MatrixScenario {
   std::string python;
   std::vector<std::string> imports;
   std::vector<std::string> gpus;
+  unsigned named = 0;  ///< line that gives it its name
 };
 
 /// Cells by patterns of their names; an empty one matches all.

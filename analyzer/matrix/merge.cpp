@@ -39,6 +39,7 @@ std::size_t number(const Document& table, std::string_view name) {
 struct Joined {
   MatrixReport matrix;
   std::map<std::size_t, MatrixCell> cells;
+  std::map<std::string, std::string> identities;                       // of targets, by name
   std::map<std::pair<std::string, std::size_t>, SuppressionUse> uses;  // by file and line
   std::set<std::string> said;                                          // findings, by their JSON
   bool begun = false;
@@ -50,6 +51,14 @@ void add_cell(const Document& line, Joined& out) {
   cell.index = number(from, "index");
   cell.name = {text(from, "target"), text(from, "provider"), text(from, "scenario")};
   cell.report = read_report(member(line, "report", Kind::table));
+  for (const ReportInput& input : cell.report.inputs) {
+    if (!input.target || input.identity.empty()) continue;
+    const std::string& known =
+        out.identities.try_emplace(cell.name.target, input.identity).first->second;
+    if (known == input.identity) continue;
+    throw WrongUsage(fmt::format("merge: parts of different runs: {} is another file in each",
+                                 printable(cell.name.target)));
+  }
   auto [place, fresh] = out.cells.try_emplace(cell.index, cell);
   bool same = fresh || render_json(place->second.report, false) == render_json(cell.report, false);
   if (!same) {
@@ -79,7 +88,15 @@ void add_whole(const Document& line, Joined& out) {
     throw WrongUsage(fmt::format("merge: parts of different matrices: {} of {} cells and {} of {}",
                                  out.matrix.file, out.matrix.total, file, total));
   }
+  std::string run = text(from, "run");
+  if (out.begun && run != out.matrix.run) {
+    throw WrongUsage(fmt::format(
+        "merge: parts of different runs of {}: the program, its rules, the matrix file, the "
+        "configuration or an option changed between them",
+        printable(file)));
+  }
   out.begun = true;
+  out.matrix.run = run;
   out.matrix.file = file;
   out.matrix.total = total;
   Report itself = read_report(member(line, "report", Kind::table));

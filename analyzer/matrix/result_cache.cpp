@@ -8,7 +8,9 @@
 #include <fstream>
 
 #include "input/hash.h"
+#include "input/random_file.h"
 #include "machine/own_program.h"
+#include "report/json_document.h"
 #include "report/read_report.h"
 #include "report/render.h"
 
@@ -16,6 +18,8 @@ namespace wheelvet {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::uint64_t most_bytes = 1u << 28;  // a report of a whole environment has some MB
 
 // The program's own bytes: code, rules and history are all in it.
 const std::string& program_identity() {
@@ -26,6 +30,17 @@ const std::string& program_identity() {
 // Lengths go in front, so that no two lists of texts become one.
 void add(std::string& all, const std::string& text) {
   all += fmt::format("{}:{}\n", text.size(), text);
+}
+
+// The first line of what is kept: what a disk or a hand changed is judged anew.
+std::string seal_of(const std::string& key, std::string_view text) {
+  std::string all = key + "\n" + std::string(text);
+  return sha256_hex(Bytes(reinterpret_cast<const std::uint8_t*>(all.data()), all.size()));
+}
+
+std::vector<std::uint8_t> read_whole(const std::string& path) {
+  RandomFile file(path);
+  return file.size() > most_bytes ? std::vector<std::uint8_t>{} : file.read(0, file.size(), "text");
 }
 
 }  // namespace
@@ -62,11 +77,17 @@ std::string cache_key(const Request& request, const std::vector<const Input*>& i
 }
 
 std::optional<Report> cached_report(const std::string& folder, const std::string& key) {
-  std::string path = folder + "/" + key + ".json";
+  std::string path = folder + "/" + key + ".report";
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return std::nullopt;
   try {
-    return read_reports(path).front();
+    std::vector<std::uint8_t> bytes = read_whole(path);
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::size_t end = std::min(text.find('\n'), text.size());
+    if (text.substr(0, end) != seal_of(key, text.substr(std::min(end + 1, text.size())))) {
+      return std::nullopt;
+    }
+    return read_report(read_json(text.substr(end + 1)));
   } catch (const Unreadable&) {
     return std::nullopt;
   }
@@ -76,10 +97,11 @@ void keep_report(const std::string& folder, const std::string& key, const Report
   std::error_code error;
   fs::create_directories(folder, error);
   // Renamed into place: another run never sees half of it.
-  std::string path = folder + "/" + key + ".json";
+  std::string path = folder + "/" + key + ".report";
   std::string part = fmt::format("{}.{}", path, ::getpid());
   std::ofstream out(part, std::ios::binary);
-  out << render_json(report, false);
+  std::string text = render_json(report, false);
+  out << seal_of(key, text) << '\n' << text;
   out.close();
   if (out) {
     fs::rename(part, path, error);

@@ -33,6 +33,7 @@ Document whole_of(const MatrixReport& matrix) {
                                {"used", each.used}}));
   }
   return table_of({{"file", printable(matrix.file)},
+                   {"run", matrix.run},
                    {"total", matrix.total},
                    {"suppressions", std::move(suppressions)}});
 }

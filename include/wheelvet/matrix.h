@@ -28,6 +28,7 @@ struct SuppressionUse {
 
 struct MatrixReport {
   std::string file;               ///< name of the matrix file
+  std::string run;                ///< what all parts of one run have in common, as a hash
   std::size_t total = 0;          ///< cells of the whole matrix
   std::vector<MatrixCell> cells;  ///< by index; of a shard only its own
   std::vector<Finding> findings;  ///< about suppressions and expectations

@@ -89,6 +89,14 @@ def test_two_releases_of_one_package_are_wrong_usage():
     assert done.returncode == 2 and "both given" in done.stderr, done.stderr
 
 
+def test_a_provider_whose_place_the_target_takes_is_told():
+    for provider in (BROKEN, "torch==2.10.0"):
+        _, parsed = report(FITTING, "--with", provider)
+        assert any(line.startswith("torch 2.10.0 of ") and "not used" in line for line in parsed["scope"]), parsed["scope"]
+    _, parsed = report(FITTING)
+    assert not any("not used" in line for line in parsed["scope"]), parsed["scope"]
+
+
 def test_a_torch_judged_by_itself_loads():
     code, parsed = report(FITTING)
     assert code == 0, [finding["title"] for finding in errors(parsed)]

@@ -261,7 +261,25 @@ def test_a_baseline_lets_pass_what_it_has_and_nothing_new():
     assert code == 1 and ids(parsed, known=False) == ["SYM-001"]
 
 
+def test_a_baseline_of_another_package_knows_nothing_of_this_one():
+    """Its modules have the same file names and lack the same symbols."""
+    other = WORK / "other_kernel-1.0-cp310-abi3-manylinux2014_x86_64.whl"
+    with zipfile.ZipFile(SGL) as old, zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename.endswith("/METADATA"):
+                data = data.replace(b"Name: sgl-kernel", b"Name: other-kernel").replace(b"Version: 0.3.21", b"Version: 1.0")
+            new.writestr(info.filename.replace("sgl_kernel-0.3.21.dist-info", "other_kernel-1.0.dist-info"), data)
+    baseline = WORK / "other.json"
+    done = run("check", other, "--with", NEWER, "--format", "json", "-o", baseline)
+    assert done.returncode == 1 and "SYM-001" in ids(json.loads(baseline.read_text()))
+    assert run("check", other, "--with", NEWER, "--baseline", baseline).returncode == 0
+    code, parsed = checked(WORK, "--baseline", baseline)
+    assert code == 1 and "SYM-001" in ids(parsed, known=False)
+
+
 BAD = {
+    '[[suppress]]\nrule = "SYM-001"\nobject = ""\nreason = "x"\n': ":3: object is empty: leave it out for any",
     'fail_on = "error"\n': ":1: unknown key fail_on; did you mean fail-on?",
     'x = 1\nfail-on = 3\n': ":1: unknown key x",
     '\nfail-on = 3\n': ":2: fail-on has to be a text, not a number",
@@ -330,6 +348,34 @@ def test_a_configuration_that_makes_no_sense_is_named_with_file_and_line():
     (twice / "pyproject.toml").write_text("[tool.wheelvet]\nstrict = true\n")
     done = run("check", SGL, cwd=twice)
     assert done.returncode == 2 and "both configure" in done.stderr
+
+
+def test_what_is_no_text_file_of_a_persons_is_wrong_usage_with_file_and_line():
+    heads = {"wheelvet.toml": "strict = true\n", "pyproject.toml": "[tool.wheelvet]\nstrict = true\n",
+             "matrix.toml": f'targets = ["{SGL}"]\nproviders = ["torch==2.9.1"]\n'}
+    for name, head in heads.items():
+        folder = WORK / f"encoded-{name}"
+        folder.mkdir()
+        ask = ["matrix", name, "--no-cache"] if name == "matrix.toml" else ["config"]
+        line = head.count("\n") + 1
+        for good in (b"\xef\xbb\xbf" + head.encode(), head.replace("\n", "\r\n").encode()):
+            (folder / name).write_bytes(good)
+            assert run(*ask, cwd=folder).returncode == 0, (name, good)
+        for bad, where in ((head.encode() + b"# \xe9\n", line), (head.encode("utf-16"), 1), (head.encode() + b"\0", line),
+                           (head.encode() + b"#" * (1 << 20), 1), (head.encode() + b"x=" + b"[" * 5000, line),
+                           (head.replace("\n", "\r\n").encode() + b"x = 1\r\n", line), (head.encode() * 2, None)):
+            (folder / name).write_bytes(bad)
+            done = run(*ask, cwd=folder)
+            assert done.returncode == 2 and f"{name}:{where or ''}" in done.stderr, (name, bad[:80], done)
+        if name == "pyproject.toml":
+            continue  # it need not be ours
+        (folder / name).unlink()
+        (folder / name).mkdir()
+        done = run(*ask, cwd=folder)
+        assert done.returncode == 2 and f"{name}:1: " in done.stderr, done
+        (folder / name).rmdir()
+        (folder / name).symlink_to("nowhere")
+        assert run(*ask, cwd=folder).returncode == 2
 
 
 def test_every_cut_of_a_configuration_is_read_or_named():
@@ -477,6 +523,9 @@ def test_an_expected_failure_passes_and_an_unexpected_pass_fails():
     assert code == 1 and results(parsed) == {(NEW, ""): "FAILS SYM-001", (OLD, ""): "FAILS CFG-004"}
     code, parsed = matrix("other", TWO + EXPECT.replace("SYM-001", "LIB-001"))
     assert code == 1 and results(parsed)[NEW, ""].startswith("FAILS")
+    (WORK / "both.toml").write_text(SUPPRESS)  # suppressed as well: it fails all the same
+    code, parsed = matrix("twofold", TWO + EXPECT, "--config", WORK / "both.toml")
+    assert code == 0 and results(parsed)[NEW, ""] == "accepted SYM-001"
     code, parsed = matrix("nowhere", TWO + EXPECT + EXPECT.replace("2.10*", "3.*"))
     assert code == 0 and [each["id"] for each in parsed["report"]["findings"]] == ["CFG-003"]
 
@@ -501,6 +550,33 @@ def test_parts_join_to_the_bytes_of_the_whole():
     (WORK / "differs.jsonl").write_text(json.dumps(other) + "\n" + parts[0].read_text().splitlines()[1] + "\n")
     done = run("merge", *parts, WORK / "differs.jsonl")
     assert done.returncode == 2 and "disagree" in done.stderr
+
+
+def test_parts_of_different_runs_are_not_joined():
+    folder = WORK / "runs"
+    folder.mkdir()
+    def part(number, providers, *arguments):
+        (folder / "matrix.toml").write_text(f'targets = ["{SGL}"]\nproviders = {json.dumps(providers)}\n')
+        out = folder / f"{number}-{len(list(folder.iterdir()))}.jsonl"
+        run("matrix", folder / "matrix.toml", "--no-cache", "--shard", f"{number}/2", f"--format=jsonl={out}", *arguments)
+        return out
+    first = part(1, ["torch==2.8.0", "torch==2.9.1"])
+    second = part(2, ["torch==2.8.0", "torch==2.9.1"])
+    assert run("merge", first, second).returncode == 1
+    for other in (part(2, ["torch==2.8.0", "torch==2.11.0"]),
+                  part(2, ["torch==2.8.0", "torch==2.9.1"], "--ignore", "SYM"),
+                  part(2, ["torch==2.8.0", "torch==2.9.1"], "--hash")):
+        done = run("merge", first, other)
+        assert done.returncode == 2 and "parts of different runs of matrix.toml" in done.stderr, done
+
+
+def test_more_parts_than_cells_join_to_the_whole():
+    parts = []
+    for number in range(1, 6):
+        parts.append(WORK / f"many-{number}.jsonl")
+        run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--shard", f"{number}/5", f"--format=jsonl={parts[-1]}")
+    whole = run("matrix", WORK / "two" / "matrix.toml", "--no-cache", "--format", "json")
+    assert run("merge", *parts, "--format", "json").stdout == whole.stdout
 
 
 def test_a_suppression_is_stale_only_when_no_part_uses_it():
@@ -528,6 +604,11 @@ def test_the_cache_gives_the_same_bytes_and_knows_another_wheel_by_its_content()
     for each in kept:
         each.write_text("{}")
     assert matrix("cached", TWO, cache=True) == first  # what is no report is judged again
+    texts = [each.read_text() for each in kept]
+    for each, changed in ((kept[0], texts[1]), (kept[0], texts[0].replace("sgl-kernel 0.3.21", "sgl-kernel 0.3.22")),
+                          (kept[0], texts[0][:-100]), (kept[1], "")):
+        each.write_text(changed)  # another's, changed, cut, empty
+        assert matrix("cached", TWO, cache=True) == first, changed[:100]
     wheel = WORK / "cached" / pathlib.Path(SGL).name
     wheel.unlink()
     with zipfile.ZipFile(SGL) as old, zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as new:
@@ -544,7 +625,7 @@ BAD_MATRIX = {
     'target = ["x"]\n': ":1: unknown key target; did you mean targets?",
     'targets = 1\n': ":1: targets has to be a text, not a number",
     'targets = ["sgl*"]\n[[provider]]\nwith = ["torch-*"]\n': ":2: [provider] of several inputs",
-    'targets = ["sgl*"]\n[[provider]]\nname = "x"\n[[provider]]\nname = "x"\n': "two providers are called x",
+    'targets = ["sgl*"]\n[[provider]]\nname = "x"\n[[provider]]\nname = "x"\n': ":5: two providers are called x",
     'targets = ["sgl*"]\n[[expect]]\ntarget = "*"\n': ":2: [expect] needs a reason",
     'targets = ["sgl*"]\n[[expect]]\nrules = ["X"]\nreason = "x"\n': ":3: no rule is called X",
     'targets = ["sgl*"]\n[[exclude]]\ntarget = "*"\n': "leave no cell",
@@ -561,7 +642,8 @@ BAD_MATRIX = {
     'targets = ["sgl*"]\nscenario = 1\n': ":2: scenario has to be tables",
     'targets = ["sgl*"]\n[expect]\nreason = "x"\n': ":2: expect has to be tables",
     'targets = ["sgl*"]\n[[expect]]\nreason = "x"\nuntil = 2026-01-01\n': ":4: unknown key until in [expect]",
-    'targets = ["sgl*"]\n[[scenario]]\nname = "x"\n[[scenario]]\nname = "x"\n': "two scenarios are called x",
+    'targets = ["sgl*"]\n[[scenario]]\nname = "x"\n[[scenario]]\nname = "x"\n': ":5: two scenarios are called x",
+    f'targets = ["sgl*", "{SGL}"]\n': ":1: two targets are called sgl_kernel",
     'targets = ["sgl*"]\n[[provider]]\nname = "x"\nenv = "."\n': ":4: ",
 }
 

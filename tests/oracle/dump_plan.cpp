@@ -176,6 +176,8 @@ Json json_of(const Stage& stage, const Link& link) {
     out["objects"].push_back({stage.path_of(object), text_of(object.found), object.load});
     if (object.file != none && !elf_of(stage.scene, object)) {
       out["unreadable"].push_back(stage.path_of(object));
+      const std::optional<Problem>& problem = stage.scene.files[object.file].facts->problem;
+      out["unread fields"].push_back(problem ? problem->field : "no ELF file");
     }
   }
   out["load"] = plan.loads.size() - 1;

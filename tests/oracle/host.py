@@ -97,10 +97,19 @@ def ours(dump_plan, options, files):
 
 
 def same_objects(theirs, ours):
-    """LD_DEBUG names a folder by the first path that it stood on: a default folder on an RPATH stays one."""
-    return len(theirs) == len(ours) and all(
-        a == b or (a[0] == b[0] and a[1] == "system search path" and b[1] in ("RPATH", "RUNPATH", "LD_LIBRARY_PATH"))
-        for a, b in zip(theirs, ours))
+    """LD_DEBUG names a folder by the first path that it stood on: a default folder on an RPATH stays one, and one on
+    an RPATH and then on a RUNPATH is the RPATH's."""
+    if len(theirs) != len(ours):
+        return False
+    stood_on = {}
+    for (path, how), (own_path, own_how) in zip(theirs, ours):
+        names = stood_on.setdefault(os.path.dirname(path), {"system search path"})
+        if path != own_path:
+            return False
+        if how != own_how and not (how in names and own_how in ("RPATH", "RUNPATH", "LD_LIBRARY_PATH")):
+            return False
+        names.add(how)
+    return True
 
 
 def differences(real, plan):

@@ -8,6 +8,7 @@ LOADER = "ld-linux-x86-64.so.2"
 # Looked up by ld.so for itself once it has a libc, not for a relocation (glibc elf/dl-minimal.c).
 LOADERS_OWN = {"malloc", "calloc", "realloc", "free"}
 BINDING = re.compile(r"binding file (.*) \[0\] to (.*) \[0\]: (?:normal|protected) symbol `(.*)'(?: \[(.*)\])?$")
+SCOPE = re.compile(r" scope \d+: (.*)")
 SEARCH_PATH = re.compile(r"\((RPATH|RUNPATH|LD_LIBRARY_PATH|--library-path|system search path)")
 
 
@@ -54,8 +55,8 @@ def account_of(lines):
             search = None
         elif line.startswith("object="):
             shown = line[7:].split(" [")[0]
-        elif line.startswith(" scope ") and out.objects and same_name(shown) == out.objects[0][0]:
-            out.scope = [same_name(each) for each in line.split(": ", 1)[1].split() if each != "linux-vdso.so.1"]
+        elif (found := SCOPE.match(line)) and out.objects and same_name(shown) == out.objects[0][0]:
+            out.scope = [same_name(each) for each in found.group(1).split() if each != "linux-vdso.so.1"]
         elif line.startswith(("calling init:", "opening file=")):
             out.ended = True
             break
@@ -124,7 +125,7 @@ class Opened:
         self.error = error_of(printed, complaint)
         ended = self.account is not None and self.account.ended
         if self.error and "Inconsistency detected" in self.error:
-            self.does = "dies"
+            self.does = "loads" if ended else "dies"  # a constructor may open and close others
         elif self.error:
             self.does = "refuses"
         else:

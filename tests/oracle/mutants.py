@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Installed libraries with a few bytes of their tables changed at random: our plan and bindings against the loader's.
+"""Libraries with a few bytes of their tables changed at random: our plan and bindings against the loader's.
 
-mutants.py DUMP_PLAN DLOPEN_ONLY [--count N] [--seed N]
+mutants.py DUMP_PLAN DLOPEN_ONLY (--fixtures FOLDER | --installed) [--count N] [--seed N]... [--keep FOLDER]
+
+--fixtures: what the tests build themselves (tests/scenes.cmake in FOLDER, tests/malformed/elf_file.py), so that two
+machines with one compiler try the same files. --installed: all small libraries below /usr/lib. --count: mutants per
+seed. --keep: where mutants go on which the answers differ, each with a line that says what was changed.
 
 Each is opened by a child process of its own. What the loader loads must not be called broken, and every binding is
-the same; what it refuses or dies of must not be called fine. "left open": we could not read what the loader does not
-look at.
+the same; what it refuses or dies of must not be called fine. A crash after relocation, in a constructor, is no
+verdict of the loader. "left open": we could not read what the loader does not look at.
 """
 import argparse
 import collections
 import concurrent.futures
 import os
+import pathlib
 import random
 import shutil
 import struct
@@ -20,9 +25,15 @@ import tempfile
 import host
 import ld_debug
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "malformed"))
+import elf_file  # noqa: E402
+
 # Tags whose value is the address of a table, and how much of it is changed at most.
 TABLES = {4: 256, 5: 512, 6: 1024, 7: 512, 23: 512, 0x6FFFFEF5: 512, 0x6FFFFFF0: 128, 0x6FFFFFFC: 256, 0x6FFFFFFE: 256}
 R_IRELATIVE = struct.pack("<I", 37)
+# Scenes that we play in site-packages alone (docs/loader.md).
+NOT_PLAYED = ("parent_of_missing",)
+BATCH = 1000  # mutants that lie on the disk at once
 
 
 def tables_of(data):
@@ -49,78 +60,129 @@ def tables_of(data):
     return places
 
 
-def bases():
-    """Small installed libraries, spread over their names; an IFUNC runs code in the middle of a load."""
+def installed():
+    """Small libraries of this machine; an IFUNC runs code in the middle of a load."""
     out = []
     for path in host.shared_libraries(["/usr/lib"]):
-        size = os.path.getsize(path)
-        if 4096 <= size < 60_000:
-            with open(path, "rb") as file:
-                data = file.read()
+        if 4096 <= os.path.getsize(path) < 60_000:
+            data = pathlib.Path(path).read_bytes()
             if R_IRELATIVE + bytes(4) not in data:
-                out.append(data)
-    return [out[i] for i in range(0, len(out), max(1, len(out) // 40))]
+                out.append(("", data))
+    return out
+
+
+def built_by_the_tests(fixtures, work):
+    """(folder in `work`, bytes): what each needs lies beside it."""
+    out = []
+    for variant in ({}, {"sysv": False}, {"gnu": False}, {"runpath": "/nowhere:$ORIGIN"}, {"buckets": 3}):
+        out.append(("written", bytes(elf_file.case(**variant).bytes)))
+    os.makedirs(os.path.join(work, "written"))
+    pathlib.Path(work, "written/libprov.so").write_bytes(elf_file.provider().bytes)
+    for path in sorted(pathlib.Path(fixtures).rglob("*.so*")):
+        folder = os.path.join("compiled", path.parent.relative_to(fixtures))
+        os.makedirs(os.path.join(work, folder), exist_ok=True)
+        shutil.copy(path, os.path.join(work, folder, path.name))
+        if host.elf_interpreter(path) is not None and path.parent.name not in NOT_PLAYED:
+            out.append((folder, path.read_bytes()))
+    return out
 
 
 def mutant(generator, data):
-    data = bytearray(data)
+    """The bytes, and which offset was set to what."""
+    data, changes = bytearray(data), []
     places = tables_of(data)
     for _ in range(generator.choice((1, 1, 1, 2, 3))):
         begin, size = generator.choice(places)
         at = begin + generator.randrange(size)
         if at < len(data):
+            old = data[at]
             data[at] = generator.choice((0, 1, 255, data[at] ^ 1 << generator.randrange(8), generator.randrange(256)))
-    return bytes(data)
+            changes.append(f"{at:#x}: {old:#x} -> {data[at]:#x}")
+    return bytes(data), ", ".join(changes)
 
 
 def says_that_it_fails(plan):
     missing = [each for each in plan["unbound"] if each[3] == "missing"]
     absent = [each for each in plan["objects"] if each[1] == "absent"]
-    wanted = [each for each in plan.get("mismatches", [])]
-    return missing or absent or wanted or plan.get("refusals")
+    return missing or absent or plan.get("mismatches") or plan.get("refusals")
+
+
+class Run:
+    def __init__(self, dump_plan, child, work, keep):
+        self.dump_plan, self.child, self.work, self.keep = dump_plan, os.path.realpath(child), work, keep
+        self.count, self.left_open, self.wrong = collections.Counter(), collections.Counter(), []
+
+    def judge(self, real, plan):
+        """What differs, as text; counts the rest."""
+        self.count[real.does] += 1
+        unread = plan.get("unreadable")
+        if real.does == "loads" and unread:
+            self.left_open[", ".join(sorted(set(plan["unread fields"])))] += 1
+        elif real.does == "loads":
+            found, alike = host.differences(real.account, plan)
+            self.count["bindings alike"] += alike
+            return [f"{each[0]}: {each[1:]}" for each in found]
+        elif not unread and not says_that_it_fails(plan):
+            return [f"the loader {real.does} ({real.error}), and we say that it loads"]
+        return []
+
+    def note(self, path, found, changes):
+        self.wrong += [f"{os.path.basename(path)}: {each} [{changes}]" for each in found]
+        if found and self.keep:
+            kept = pathlib.Path(self.keep, os.path.basename(path))
+            shutil.copy(path, kept)
+            kept.with_suffix(".txt").write_text("\n".join([changes, *found]) + "\n")
+
+    def batch(self, mutants):
+        """`mutants`: (path, changes) of files that are there."""
+        paths = [path for path, _ in mutants]
+        with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count())) as pool:
+            opened = pool.map(lambda path: ld_debug.Opened([self.child], path), paths)
+            plans = host.ours(self.dump_plan, ["--program", self.child], paths)
+            next(plans)  # the start of the process
+            for (path, changes), real, plan in zip(mutants, opened, plans, strict=True):
+                self.note(path, self.judge(real, plan), changes)
+
+    def seed(self, seed, originals, count):
+        generator = random.Random(seed)
+        order = generator.sample(originals, len(originals))
+        for begin in range(0, count, BATCH):
+            mutants = []
+            for i in range(begin, min(begin + BATCH, count)):
+                folder, data = order[i % len(order)]
+                path = os.path.join(self.work, folder, f"mutant{seed}_{i}.so")
+                content, changes = mutant(generator, data)
+                pathlib.Path(path).write_bytes(content)
+                mutants.append((path, changes))
+            self.batch(mutants)
+            for path, _ in mutants:
+                os.remove(path)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("dump_plan")
     parser.add_argument("dlopen_only")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--fixtures")
+    which.add_argument("--installed", action="store_true")
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=20261201)
+    parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--keep")
     options = parser.parse_args()
-    child = os.path.realpath(options.dlopen_only)
-    generator = random.Random(options.seed)
-    originals = bases()
-    count, wrong = collections.Counter(), []
     work = os.path.realpath(tempfile.mkdtemp())
     try:
-        files = []
-        for i in range(options.count):
-            files.append(os.path.join(work, f"mutant{i}.so"))
-            with open(files[-1], "wb") as file:
-                file.write(mutant(generator, originals[i % len(originals)]))
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            opened = list(pool.map(lambda path: ld_debug.Opened([child], path), files))
-        plans = host.ours(options.dump_plan, ["--program", child], files)
-        next(plans)  # the start of the process
-        for path, real, plan in zip(files, opened, plans, strict=True):
-            name = os.path.basename(path)
-            count[real.does] += 1
-            unread = plan.get("unreadable")
-            if real.does == "loads" and unread:
-                count["left open though it loads"] += 1
-            elif real.does == "loads":
-                found, alike = host.differences(real.account, plan)
-                count["bindings alike"] += alike
-                wrong += [f"{name}: {each[0]}: {each[1:]}" for each in found]
-            elif not unread and not says_that_it_fails(plan):
-                wrong.append(f"{name}: the loader {real.does} ({real.error}), and we say that it loads")
-            if wrong and os.environ.get("MUTANTS_KEPT") and wrong[-1].startswith(name + ":"):
-                shutil.copy(path, os.environ["MUTANTS_KEPT"])
+        originals = installed() if options.installed else built_by_the_tests(options.fixtures, work)
+        run = Run(options.dump_plan, options.dlopen_only, work, options.keep)
+        seeds = options.seed or [20261201]
+        for seed in seeds:
+            run.seed(seed, originals, options.count)
     finally:
         shutil.rmtree(work)
-    print("\n".join(wrong[:60]))
-    print(f"{options.count} mutants of {len(originals)} libraries, {len(wrong)} differences;", dict(count))
-    return 1 if wrong or not count["loads"] else 0
+    print("\n".join(run.wrong[:60]))
+    print(f"{options.count * len(seeds)} mutants of {len(originals)} libraries, {len(run.wrong)} differences;",
+          dict(run.count), "left open though they load:", dict(run.left_open.most_common()))
+    return 1 if run.wrong or not run.count["loads"] else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +11,7 @@
 #include "frame.h"
 #include "launcher.h"
 #include "nccl_log.h"
+#include "rendezvous.h"
 #include "sweep.h"
 #include "tuning.h"
 
@@ -147,6 +150,31 @@ TEST_CASE("a length that no frame has is forged at once, not waited for") {
   std::string bytes = encode(counting_key(), FrameType::result, "{}");
   bytes[11] = '\x7f';
   CHECK(decode_all(counting_key(), bytes) == Decoded::forged);
+}
+
+TEST_CASE("what came together with the frame that was awaited is heard next") {
+  Place place;
+  place.ranks = 2;
+  place.rank = 1;
+  place.run = "one";
+  Rendezvous all(place);
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  all.peers.front().socket = ends[0];
+  Peer zero;
+  zero.socket = ends[1];
+  tell(zero, all.key, FrameType::go, "");
+  tell(zero, all.key, FrameType::share, "the id");
+  REQUIRE(await(all, FrameType::go, 5).has_value());
+  std::vector<Frame> next = hear(all, 0);
+  REQUIRE(next.size() == 1);
+  CHECK(next[0].type == FrameType::share);
+  CHECK(next[0].payload == "the id");
+  CHECK(hear(all, 0).empty());
+  tell(zero, all.key, FrameType::abort, "");
+  tell(zero, all.key, FrameType::go, "");
+  CHECK(!await(all, FrameType::go, 5).has_value());
+  close(zero.socket);
 }
 
 TEST_CASE("NCCL's log tells version, channels, transports, network, settings and warnings") {

@@ -82,19 +82,6 @@ std::string hello_of(const RankPart& part, bool ready) {
   return fmt::format("{} {} {}", part.rank, ready ? "ready" : "unready", part.host);
 }
 
-/// Waits for a frame of this type. Nothing when an abort came before it, or no time is left.
-std::optional<Frame> await(Rendezvous& others, FrameType type, double seconds) {
-  Clock::time_point start = Clock::now();
-  while (since(start) < seconds && !interrupted_by) {
-    for (Frame& frame : hear(others, 100)) {
-      if (frame.type == type) return std::move(frame);
-      if (frame.type == FrameType::abort) return std::nullopt;
-    }
-    if (descriptors(others).empty()) return std::nullopt;
-  }
-  return std::nullopt;
-}
-
 Across follow(const Request& request, const Place& place, const PrivateFolder& folder,
               RankPart part) {
   Across across;

@@ -14,6 +14,8 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "children.h"
 
@@ -274,8 +276,8 @@ void tell_all(Rendezvous& all, FrameType type, std::string_view payload) {
 std::vector<Frame> hear(Rendezvous& all, int milliseconds) {
   std::vector<pollfd> waiting;
   for (int descriptor : descriptors(all)) waiting.push_back({descriptor, POLLIN, 0});
-  poll(waiting.data(), waiting.size(), milliseconds);
-  std::vector<Frame> out;
+  poll(waiting.data(), waiting.size(), all.unheard.empty() ? milliseconds : 0);
+  std::vector<Frame> out = std::exchange(all.unheard, {});
   for (Peer& peer : all.peers) {
     if (peer.socket < 0) continue;
     std::vector<Frame> frames;
@@ -292,6 +294,21 @@ std::vector<Frame> hear(Rendezvous& all, int milliseconds) {
     if (!peer.report) out.push_back({FrameType::abort, fmt::format("rank {} is gone", peer.rank)});
   }
   return out;
+}
+
+std::optional<Frame> await(Rendezvous& all, FrameType type, double seconds) {
+  Clock::time_point start = Clock::now();
+  while (since(start) < seconds && !interrupted_by) {
+    std::vector<Frame> frames = hear(all, 100);
+    for (auto frame = frames.begin(); frame != frames.end(); ++frame) {
+      if (frame->type == FrameType::abort) return std::nullopt;
+      if (frame->type != type) continue;
+      all.unheard.assign(std::next(frame), frames.end());
+      return std::move(*frame);
+    }
+    if (descriptors(all).empty()) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::vector<int> descriptors(const Rendezvous& all) {

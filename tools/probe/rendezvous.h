@@ -27,6 +27,7 @@ struct Rendezvous {
   int listener = -1;
   std::vector<Peer> peers;         // of rank 0: all others, in order; of the others: rank 0
   std::vector<std::string> notes;  // who else knocked
+  std::vector<Frame> unheard;      // came together with one that was awaited
 
   explicit Rendezvous(const Place& where);
   ~Rendezvous();
@@ -44,6 +45,10 @@ void tell_all(Rendezvous& all, FrameType type, std::string_view payload);
 /// What came within `milliseconds`. Reports are kept with their peer and not returned. A peer whose
 /// connection ended loses its socket and counts as an abort if it had not reported.
 std::vector<Frame> hear(Rendezvous& all, int milliseconds);
+
+/// Waits for a frame of this type. Nothing when an abort came before it, or no time is left. What
+/// came with it is heard next: rank 0 says "go" and shares its id at once.
+std::optional<Frame> await(Rendezvous& all, FrameType type, double seconds);
 
 /// The sockets to wait for.
 std::vector<int> descriptors(const Rendezvous& all);
