@@ -3,15 +3,9 @@
 #include <cstdlib>
 
 #include "input/archive.h"
-#include "mutate_archive.h"
 #include "support/temporary_file.h"
 
 using namespace wheelvet;
-
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
-                                               std::size_t most, unsigned seed) {
-  return fuzz::mutate_archive(data, size, most, seed);
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const test::TemporaryFile file("");
