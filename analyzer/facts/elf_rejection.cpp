@@ -22,11 +22,13 @@ std::uint64_t page_up(std::uint64_t address) { return page_down(address + page -
 // Where glibc's _dl_map_segments puts one PT_LOAD; sums wrap there too.
 struct LoadCommand {
   std::uint64_t begin = 0, data_end = 0, memory_end = 0;
+  std::uint64_t shift = 0;  // address of a byte less its offset in the file
 
   explicit LoadCommand(const Elf64_Phdr& segment)
       : begin(page_down(segment.p_vaddr)),
         data_end(page_up(segment.p_vaddr + segment.p_filesz)),
-        memory_end(page_up(segment.p_vaddr + segment.p_memsz)) {}
+        memory_end(page_up(segment.p_vaddr + segment.p_memsz)),
+        shift(segment.p_vaddr - segment.p_offset) {}
 };
 
 // Where the pages of a PT_LOAD go, from the start of the room that is asked for; sums wrap.
@@ -47,6 +49,7 @@ struct Place {
   bool inside(std::uint64_t room) const {
     return begin <= data_end && data_end <= room && (memory_end <= room || wraps());
   }
+  std::uint64_t end() const { return wraps() ? data_end : std::max(data_end, memory_end); }
   std::uint64_t filled() const {
     return wraps() || memory_end < data_end ? 0 : memory_end - data_end;
   }
@@ -121,6 +124,16 @@ void check_mapping(const std::vector<Elf64_Phdr>& segments) {
     }
     if (place.filled() > sure_memory) {
       throw Unreadable("p_memsz", std::nullopt, "zero-filled pages of over 4 GiB");
+    }
+  }
+  // Whole pages are mapped, the later over the earlier: at_address goes by bytes.
+  for (auto later = loads.begin(); later != loads.end(); ++later) {
+    for (auto earlier = loads.begin(); earlier != later; ++earlier) {
+      Place one(*earlier, loads.front()), other(*later, loads.front());
+      bool apart = other.begin >= one.end() || one.begin >= other.end();
+      if (!apart && later->shift != earlier->shift) {
+        throw Unreadable("PT_LOAD", std::nullopt, "lies over another's pages");
+      }
     }
   }
   auto first = std::find_if(segments.begin(), segments.end(),

@@ -162,7 +162,7 @@ CASES = [
     case("a definition's name behind the strings", "problem vda_name", ("DT_VERDEF", 0x500), table=verdef() + words(0x9999, 0)),
     case("version indices outside the segment", "problem DT_VERSYM", SYSV, ("DT_VERSYM", 0xfff), tags=SYMBOLS, table=words(1, 2, 1, 0, 0)),
     case("relocations behind the end", "problem DT_RELA", ("DT_RELA", 0x700), ("DT_RELASZ", "0xffffffffffffffff"), tags=SYMBOLS),
-    case("PLT relocations behind the end", "problem DT_JMPREL", ("DT_JMPREL", 0x700), ("DT_PLTRELSZ", "0x100000"), tags=SYMBOLS),
+    case("PLT relocations behind the end", "problem DT_JMPREL", ("DT_JMPREL", 0x700), ("DT_PLTRELSZ", "0x100000"), ("DT_PLTREL", 7), tags=SYMBOLS),
     case("a relocation of a symbol that cannot be", "problem relocation", ("DT_RELA", 0x700), ("DT_RELASZ", 24), tags=SYMBOLS,
          more=words(0x1000, HUGE << 32 | 6, 0, size=8)),
     case("a relocation counts its symbol", "symbol 1 1000", ("DT_RELA", 0x700), ("DT_RELASZ", 24), tags=SYMBOLS,

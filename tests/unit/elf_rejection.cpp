@@ -165,3 +165,14 @@ TEST_CASE("the symbol of a relocation that DT_RELACOUNT counts is not looked at"
   changed.entry(DT_RELACOUNT, [](Elf64_Dyn& entry) { entry.d_un.d_val = 0; });
   CHECK(changed.problem() == "relocation");
 }
+
+TEST_CASE("a segment over another's pages with other bytes of the file is left open") {
+  Changed changed;
+  std::size_t last = changed.last_load();
+  REQUIRE(changed.layout.segments[last - 1].p_type == PT_LOAD);
+  CHECK(changed.problem().empty());
+  std::uint64_t data = changed.layout.segments[last].p_vaddr;
+  changed.segment(last - 1,
+                  [&](Elf64_Phdr& segment) { segment.p_memsz = data + 1 - segment.p_vaddr; });
+  CHECK(changed.problem() == "PT_LOAD");
+}
