@@ -51,8 +51,12 @@ std::string_view first_scope(std::string_view mangled) {
   if (digit == std::string_view::npos) return {};
   std::string_view before = mangled.substr(2, digit - 2);
   if (before.find_first_not_of("NKVTISGRLOrHWh") != std::string_view::npos) return {};
-  std::vector<std::string_view> words = identifiers(mangled.substr(digit));
-  return words.empty() ? std::string_view() : words.front();
+  std::string_view first;
+  each_identifier(mangled.substr(digit), [&](std::string_view word) {
+    first = word;
+    return false;
+  });
+  return first;
 }
 
 }  // namespace
