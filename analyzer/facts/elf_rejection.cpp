@@ -145,9 +145,7 @@ void check_mapping(const std::vector<Elf64_Phdr>& segments) {
 
 void check_relro(const std::vector<Elf64_Phdr>& segments) {
   std::uint64_t begin = ~std::uint64_t{0}, end = 0;
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type != PT_LOAD) continue;
-    LoadCommand load(segment);
+  for (const LoadCommand& load : load_commands(segments)) {
     begin = std::min(begin, load.begin);
     end = std::max({end, load.data_end, load.memory_end});
   }

@@ -18,6 +18,9 @@ import tempfile
 import host
 import ld_debug
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "malformed"))
+from elf_file import sysv_hash  # noqa: E402
+
 CC = os.environ.get("CC", "cc")
 CACHE = os.environ.get("WHEELVET_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "wheelvet")
@@ -570,15 +573,6 @@ def _(scene):
         data[where:where + 4] = new
     scene.patch("libroot.so", change)
     scene.opens = ["l:libroot.so"]
-
-
-def sysv_hash(name):
-    value = 0
-    for letter in name:
-        value = (value << 4) + letter
-        high = value & 0xf0000000
-        value = (value ^ (high >> 24)) & ~high
-    return value & 0xffffffff
 
 
 # Static TLS.
